@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conformance.judge import Judge, JudgeError
-from tests.conformance.kinds import ALL, APPEND, FORMATS, Kind, keyed
+from tests.conformance.kinds import APPEND, FORMATS, Kind, keyed
 from tests.conformance.shared_table import SharedTable, created_by_java
 
 LINES = Path(__file__).parent / "lines"
@@ -27,11 +27,13 @@ def kinds() -> dict[str, Kind]:
     """Return the kinds of tables by name."""
     found = {f"append_{one}": APPEND.of_format(one) for one in FORMATS}
     found["partitions"] = Kind("append-partitions", partition_keys=("p",))
-    vectors = {"bucket": "2", "changelog-producer": "lookup", "deletion-vectors.enabled": "true"}
-    found["vectors"] = Kind("vectors", vectors, ("p", "k"), ("p",), ALL)
+    vectors = {"changelog_producer": "lookup", "deletion_vectors.enabled": "true"}
+    found["vectors"] = keyed("vectors", bucket="2", **vectors)
     for one in FORMATS:
         found[f"keyed_{one}"] = replace(keyed("keyed", bucket="1"), file_format=one)
     found["changelog"] = keyed("changelog", bucket="1", **{"changelog_producer": "full-compaction"})
+    found["lookup"] = keyed("lookup", bucket="1", **{"changelog_producer": "lookup"})
+    found["append_vectors"] = Kind("append_vectors", {"deletion-vectors.enabled": "true"})
     return found
 
 
@@ -43,6 +45,8 @@ def history(table: SharedTable, kind: Kind, rng: random.Random) -> None:
         table.java("write", rows=kind.rows(rng, 10))
     if kind.primary_keys:
         table.java("compact", kind="full")
+    elif "deletion-vectors.enabled" in kind.options:
+        table.java("append_delete", where={"s1": 2})
     table.java("create_tag", name="first", snapshot=1)
     table.java("create_branch", name="side", tag="first")
     table.java("write", rows=kind.rows(rng, 4), branch="side")

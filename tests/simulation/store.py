@@ -57,10 +57,14 @@ class Change:
 
 
 class Disk:
-    """The files of a store, as a tree of names. Only `Storage` and the oracle know it."""
+    """The files of a store, as a tree of names. Only `Storage` and the oracle know it.
 
-    def __init__(self, flavour: Flavour) -> None:
+    ``remembers``: False to forget the content of a file when it is deleted.
+    """
+
+    def __init__(self, flavour: Flavour, *, remembers: bool = True) -> None:
         self.flavour = flavour
+        self._remembers = remembers
         self.files: dict[str, File] = {}
         self.on_change: Callable[[list[Change]], None] = lambda changes: None
         self._children: dict[str, set[str]] = {"": set()}
@@ -142,7 +146,9 @@ class Disk:
     def _put(self, path: str, file: File) -> None:
         parent, _, name = path.rpartition("/")
         self._children[parent].add(name)
-        self.files[path] = self._former[path] = file
+        self.files[path] = file
+        if self._remembers:
+            self._former[path] = file
 
     def _take(self, path: str) -> None:
         parent, _, name = path.rpartition("/")

@@ -1,0 +1,34 @@
+"""A year of two tables, shortened; with ``-m slow`` all of its days with a commit every half an hour."""
+
+import pytest
+
+from tests.year.end import GrowthError, check_end, check_growth
+from tests.year.world import ZONE, in_zone, one_thread
+from tests.year.year import Length, Sample, Year
+
+
+def run(length: Length, *, seconds: bool) -> Year:
+    with in_zone(ZONE), one_thread():
+        year = Year(length)
+        year.run()
+        check_end(year, seconds=seconds)
+    return year
+
+
+def test_short_year_keeps_rows_and_bounds(seed):
+    year = run(Length(days=100, rate=3, seed=seed, checks=25), seconds=False)
+    assert year.done["write"] == 300
+    assert year.done["partitions expired"] > 60
+
+
+@pytest.mark.slow
+def test_year_keeps_rows_and_bounds(seed):
+    run(Length(seed=seed), seconds=True)
+
+
+def test_growth_is_found():
+    steady = [Sample(day, 10, 1.0) for day in range(200)]
+    check_growth("calls", steady, 1.5)
+    growing = [Sample(day, day, 1.0) for day in range(200)]
+    with pytest.raises(GrowthError, match="calls grew from"):
+        check_growth("calls", growing, 1.5)
