@@ -15,6 +15,7 @@ from paimon_core.options.scan import CONSUMER_EXPIRATION_TIME
 from paimon_core.options.snapshot import SNAPSHOT_EXPIRE_EXECUTION_MODE
 from paimon_core.snapshot.consumers import Consumers
 from paimon_core.snapshot.retention import changelog_retention, outlived, snapshot_retention
+from paimon_core.store.clock import earlier_clock
 from paimon_core.store.file_store import FileStore
 
 _log = logging.getLogger(__name__)
@@ -43,7 +44,7 @@ def _expire(store: FileStore, dedicated: bool) -> None:
         now, options = store.now(), store.options
         unused = options.value(CONSUMER_EXPIRATION_TIME)
         if unused is not None:
-            Consumers(store.io, store.branch_root).expire(now - unused // timedelta(milliseconds=1))
+            _expire_consumers(store, unused // timedelta(milliseconds=1))
         expired = expire_snapshots(store, snapshot_retention(options, now))
         if expired.snapshots or outlived(options):
             expire_changelogs(store, changelog_retention(options, now))
@@ -53,6 +54,14 @@ def _expire(store: FileStore, dedicated: bool) -> None:
             hide_secrets(store.root),
             hide_secrets(str(error)),
         )
+
+
+def _expire_consumers(store: FileStore, unused: int) -> None:
+    """Delete the consumers that were not recorded for a time (ms), by the earlier of two clocks: `earlier_clock`."""
+    consumers = Consumers(store.io, store.branch_root)
+    limit = store.now() - unused
+    if any(modified < limit for modified in consumers.modified().values()):
+        consumers.expire(earlier_clock(store) - unused)
 
 
 def expire_table(

@@ -11,7 +11,7 @@ while writers, compactions and expiries are active:
 
 A commit published after step 3 refers to files written earlier. Step 1 listed none of them if the write began after
 ``older_than``. Therefore ``older_than`` must be before the start of every running write; the default, a day ago, is in
-practice. The store's clock counts. While an idempotent commit is open (an intent without known outcome, younger than a
+practice. The store's clock counts if it is behind the clock of this machine. While an idempotent commit is open (an intent without known outcome, younger than a
 day), a later ``older_than`` counts as a day ago.
 
 The removal touches no referenced file and starts from the listing, so it can be killed and run again at any point.
@@ -37,6 +37,7 @@ from paimon_core.operations.history.snapshot_deletion import remove_empty_direct
 from paimon_core.operations.jobs.runner import LOCAL, Runner
 from paimon_core.options.file import DATA_FILE_PATH_DIRECTORY, FILE_OPERATION_THREAD_NUM
 from paimon_core.snapshot.branches import MAIN, branch_root, list_branches
+from paimon_core.store.clock import earlier_clock
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.layout import index_directory, is_bucket_name, manifest_directory, statistics_directory
 
@@ -100,7 +101,8 @@ def remove_orphan_files(
 
     Args:
         store: the table to clean; all its branches are respected.
-        older_than: epoch milliseconds; newer files stay. `None`: a day ago. REQUIRES: no running write began earlier.
+        older_than: epoch milliseconds; newer files stay. `None`: a day ago, by the earlier of the clocks of this machine
+            and of the store, which is read unless ``dry_run`` is set. REQUIRES: no running write began earlier.
         dry_run: True to delete nothing.
         runner: lists directories, reads manifests and deletes files.
 
@@ -113,6 +115,8 @@ def remove_orphan_files(
             f"older_than is {older_than}, but the time is {now}: files of running writes are not referenced yet, so "
             "use a time before these writes began"
         )
+    if older_than is None and not dry_run:
+        now = earlier_clock(store)
     limit = _limit(store, now, older_than)
     directories = _data_directories(store, limit)
     old_files, counts = _old_files(store, directories.paths, limit, runner)

@@ -1,7 +1,7 @@
 """The methods of `Table.tags`: names for snapshots, which expiry then keeps."""
 
 import builtins
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -14,6 +14,7 @@ from paimon_core.options.snapshot import TAG_CREATE_SUCCESS_FILE, TAG_DEFAULT_TI
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.tags import Tag
 from paimon_core.snapshot.time_travel import TimeTravel, epoch_millis
+from paimon_core.store.clock import earlier_clock
 from paimon_core.store.file_store import FileStore
 
 Age = timedelta | str | None
@@ -166,16 +167,18 @@ class TableTags:
     def expire(self, older_than: datetime | str | int | None = None) -> "builtins.list[str]":
         """Delete the tags whose retention time has passed, and return their names.
 
+        The earlier of the clocks of this machine and of the store counts.
+
         Args:
             older_than: also delete every tag created before this time, with or without a retention time. The creation
                 time of a tag without a retention time is the time of its file. `None`: no further tags.
         """
         before = None if older_than is None else _local(epoch_millis(older_than))
-        now, written, expired = self.store.now(), self.store.tags.modified(), []
-        for tag in self.list() if written else ():
-            created = tag.create_time or _local(min(written.get(tag.name, now), now))
-            if (tag.expires is not None and _local(now) > tag.expires) or (before is not None and created < before):
-                expired.append(tag)
+        written, now = self.store.tags.modified(), self.store.now()
+        tags = self.list() if written else []
+        expired = _expired(tags, written, now, before)
+        if expired and (earlier := earlier_clock(self.store)) < now:
+            expired = _expired(tags, written, earlier, before)
         delete_tags(self.store, expired)
         return [tag.name for tag in expired]
 
@@ -221,6 +224,18 @@ class TableTags:
             write_success_file(self.store, success_file_of(self.store, tag.name))
         forget_expired(self.store)
         return tag
+
+
+def _expired(
+    tags: Sequence[Tag], written: Mapping[str, int], now: int, before: datetime | None
+) -> "builtins.list[Tag]":
+    """Return the tags that have expired at a time (epoch ms), and those created before a local time."""
+    expired = []
+    for tag in tags:
+        created = tag.create_time or _local(min(written.get(tag.name, now), now))
+        if (tag.expires is not None and _local(now) > tag.expires) or (before is not None and created < before):
+            expired.append(tag)
+    return expired
 
 
 def _age(retained: timedelta | str) -> timedelta:

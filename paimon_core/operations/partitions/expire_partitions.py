@@ -38,6 +38,7 @@ from paimon_core.options.bucket import (
 from paimon_core.predicate.expr import Constant, Predicate
 from paimon_core.scan.entries import live_entries, partitions_predicate
 from paimon_core.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot
+from paimon_core.store.clock import earlier_clock
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.layout import partition_text
 
@@ -63,7 +64,7 @@ class _Partition:
 def expire_partitions(store: FileStore, *, dry_run: bool = False) -> list[PartitionName]:
     """Drop the partitions that are due by the table's options, and return them sorted by value.
 
-    Drop at most the first ``partition.expiration-max-num`` partitions, ``partition.expiration-batch-size`` in each
+    The earlier of the clocks of this machine and of the store counts. Drop at most the first ``partition.expiration-max-num`` partitions, ``partition.expiration-batch-size`` in each
     commit. A partition whose values are null or contain no time never expires by its values.
 
     Args:
@@ -82,9 +83,12 @@ def expire_partitions(store: FileStore, *, dry_run: bool = False) -> list[Partit
             f"option {PARTITION_EXPIRATION_TIME.key!r}"
         )
     by_values = strategy == VALUES_TIME
-    before = local_millis(store.now()) - age // _MILLI
+    now = store.now()
     snapshot, newest = _newest_files(store)
-    due = _due(store, newest, before, by_values=by_values)
+    due = _due(store, newest, _before_now(now, age), by_values=by_values)
+    if due and not dry_run and (earlier := earlier_clock(store)) < now:
+        now = earlier
+        due = _due(store, newest, _before_now(now, age), by_values=by_values)
     due = due[: store.options.value(PARTITION_EXPIRATION_MAX_NUM)]
     if snapshot is None or not due or dry_run:
         return [_name(store, partition) for partition in due]
@@ -96,7 +100,9 @@ def expire_partitions(store: FileStore, *, dry_run: bool = False) -> list[Partit
             _drop(store, batch, None)
             dropped += batch
         else:
-            dropped += retry_on_conflict(lambda batch=batch: _drop_untouched(store, before, batch), _ATTEMPTS)  # type: ignore[misc]
+            dropped += retry_on_conflict(
+                lambda batch=batch: _drop_untouched(store, _before_now(now, age), batch), _ATTEMPTS
+            )  # type: ignore[misc]
     return [_name(store, partition) for partition in dropped]
 
 
@@ -162,13 +168,18 @@ def partitions_not_due(store: FileStore) -> Predicate | None:
     age = store.options.value(PARTITION_EXPIRATION_TIME)
     if age is None or not store.schema.partition_keys:
         return None
-    before = local_millis(store.now()) - age // _MILLI
+    before = _before_now(store.now(), age)
     _, newest = _newest_files(store)
     due = {partition.key for partition in _due(store, newest, before, by_values=_strategy(store) == VALUES_TIME)}
     staying = newest.keys() - due
     if not due:
         return None
     return partitions_predicate(store, staying, most=len(staying)) if staying else Constant(False)
+
+
+def _before_now(now: int, age: timedelta) -> int:
+    """Return the local time (ms) that is an age before an instant (epoch ms)."""
+    return local_millis(now) - age // _MILLI
 
 
 def _newest_files(store: FileStore) -> tuple[Snapshot | None, dict[bytes, int]]:
