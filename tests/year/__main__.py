@@ -16,7 +16,9 @@ def main() -> None:
     parser.add_argument("--commits-per-day", type=int, default=48)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--days-between-checks", type=int, default=7)
-    parser.add_argument("--begin", default="2028-01-01T00:00:00", help="local time in Europe/Berlin; 2028 is a leap year")
+    parser.add_argument(
+        "--begin", default="2028-01-01T00:00:00", help="local time in Europe/Berlin; 2028 is a leap year"
+    )
     given = parser.parse_args()
     begun = monotonic()
     with in_zone(ZONE), one_thread():

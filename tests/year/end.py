@@ -11,6 +11,7 @@ from tests.year.year import TABLES, Sample, Year
 STEADY = 30
 """The day from which as much expires as is written: partitions and tags have reached their ages."""
 _OWN = ("/schema/", "/snapshot/", "/tag/", "/consumer/", "/changelog/")
+_ENOUGH = 60  # measurements: a run of fewer days says nothing about growth
 _MORE_CALLS, _MORE_SECONDS, _MORE_FILES = 1.5, 1.6, 1.5
 
 
@@ -59,7 +60,7 @@ def check_growth(
         amounts: True to compare amounts; False: counts.
     """
     values = [sample.amount if amounts else sample.count for sample in samples if sample.day >= STEADY]
-    if len(values) < 8:
+    if len(values) < _ENOUGH:
         return
     half, quarter = len(values) // 2, len(values) // 4
     of = max if highest else median
