@@ -59,7 +59,8 @@ class PythonLine:
 
     def do(self, order: str, **arguments: Any) -> None:
         """Let the library carry out an order. Raises LibraryError if it fails."""
-        assert self._process.stdin is not None and self._process.stdout is not None
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"do": order, **arguments}) + "\n")
         self._process.stdin.flush()
         answer = {}
@@ -146,6 +147,14 @@ def history(line: PythonLine, name: str, definition: Definition, rng: random.Ran
     return {**found, "now": line.read(table, types), "branch side": line.read(f"{table}$branch_side", types)}
 
 
+def told_by(line: PythonLine, name: str, definition: Definition) -> dict[str, Any] | LibraryError:
+    """Return the result of `history`, or the refusal of the library."""
+    try:
+        return history(line, name, definition, random.Random(f"{SEED} {name}"))
+    except LibraryError as error:
+        return error
+
+
 def main() -> None:
     """Write the tables of both libraries; print what a library cannot do itself."""
     python = sys.argv[1]
@@ -156,10 +165,11 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as warehouse, tempfile.TemporaryDirectory() as scratch:
             line = PythonLine(python, library, warehouse, scratch)
             for name, definition in KINDS.items():
-                try:
-                    told[name] = history(line, name, definition, random.Random(f"{SEED} {name}"))
-                except LibraryError as error:
-                    print(f"{package} {number} {name}: left out: {error}")
+                found = told_by(line, name, definition)
+                if isinstance(found, LibraryError):
+                    print(f"{package} {number} {name}: left out: {found}")
+                else:
+                    told[name] = found
             line.close()
             packed(LINES / f"{package}-{number}", Path(warehouse), told)
 

@@ -4,9 +4,8 @@ import argparse
 from statistics import median
 from time import monotonic
 
-from tests.year.end import check_end
-from tests.year.world import ZONE, in_zone, one_thread
-from tests.year.year import Length, Year
+from tests.year.end import simulate
+from tests.year.year import Length
 
 
 def main() -> None:
@@ -21,10 +20,10 @@ def main() -> None:
     )
     given = parser.parse_args()
     begun = monotonic()
-    with in_zone(ZONE), one_thread():
-        year = Year(Length(given.days, given.commits_per_day, given.seed, given.days_between_checks, given.begin))
-        year.run(lambda text: print(f"{monotonic() - begun:7.0f} s  {text}", flush=True))
-        check_end(year, seconds=True)
+    length = Length(given.days, given.commits_per_day, given.seed, given.days_between_checks, given.begin)
+    year = simulate(
+        length, seconds=True, report=lambda text: print(f"{monotonic() - begun:7.0f} s  {text}", flush=True)
+    )
     print(f"{given.days} days in {monotonic() - begun:.0f} s: " + ", ".join(f"{n} {k}" for k, n in year.done.items()))
     for name, samples in sorted(year.steps.items()):
         millis = 1000 * median(sample.amount for sample in samples)

@@ -1,12 +1,12 @@
 """Checks at the end of a year: no file is lost or left over, and neither sizes nor steps have grown."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import median
 
 from tests.support.timeline import all_files, needed_files
 from tests.year.model import WrongRowsError
-from tests.year.world import DAY
-from tests.year.year import TABLES, Sample, Year
+from tests.year.world import DAY, ZONE, in_zone, one_thread, unexpected_warnings
+from tests.year.year import TABLES, Length, Sample, Year
 
 STEADY = 30
 """The day from which as much expires as is written: partitions and tags have reached their ages."""
@@ -17,6 +17,17 @@ _MORE_CALLS, _MORE_SECONDS, _MORE_FILES = 1.5, 1.6, 1.5
 
 class GrowthError(AssertionError):
     """A size or the cost of a step has grown with the age of the table."""
+
+
+def simulate(length: Length, *, seconds: bool, report: Callable[[str], object] = lambda text: None) -> Year:
+    """Run a year and check it; arguments: see `Year.run` and `check_end`. A warning of the engine is an error."""
+    with in_zone(ZONE), one_thread(), unexpected_warnings() as warnings:
+        year = Year(length)
+        year.run(report)
+        check_end(year, seconds=seconds)
+    if warnings:
+        raise AssertionError(f"{len(warnings)} warnings, the first is: {warnings[0]}")
+    return year
 
 
 def check_end(year: Year, *, seconds: bool) -> None:

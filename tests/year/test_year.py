@@ -2,21 +2,12 @@
 
 import pytest
 
-from tests.year.end import GrowthError, check_end, check_growth
-from tests.year.world import ZONE, in_zone, one_thread
-from tests.year.year import Length, Sample, Year
-
-
-def run(length: Length, *, seconds: bool) -> Year:
-    with in_zone(ZONE), one_thread():
-        year = Year(length)
-        year.run()
-        check_end(year, seconds=seconds)
-    return year
+from tests.year.end import GrowthError, check_growth, simulate
+from tests.year.year import Length, Sample
 
 
 def test_short_year_keeps_rows_and_bounds(seed):
-    year = run(Length(days=48, rate=2, seed=seed, checks=16), seconds=False)
+    year = simulate(Length(days=48, rate=2, seed=seed, checks=16), seconds=False)
     assert year.done["write"] == 96
     assert year.done["partitions expired"] > 40
     assert year.done["orphan files"] > 5
@@ -25,7 +16,7 @@ def test_short_year_keeps_rows_and_bounds(seed):
 
 @pytest.mark.slow
 def test_year_keeps_rows_and_bounds(seed):
-    run(Length(seed=seed), seconds=True)
+    simulate(Length(seed=seed), seconds=True)
 
 
 def test_growth_is_found():

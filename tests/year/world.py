@@ -1,5 +1,6 @@
 """The world of a simulated year: true time, machines whose clocks differ from it, and a store in memory."""
 
+import logging
 import os
 import time
 import uuid
@@ -98,6 +99,22 @@ def in_zone(zone: str) -> Iterator[None]:
         stack.enter_context(mock.patch.dict(os.environ, TZ=zone))
         time.tzset()
         yield
+
+
+@contextmanager
+def unexpected_warnings() -> Iterator[list[str]]:
+    """Yield the list of the engine's warnings inside, except those about the clocks that are ahead."""
+    found: list[str] = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: found.append(record.getMessage())  # type: ignore[method-assign]
+    handler.addFilter(lambda record: "ahead of the clock of the store" not in record.getMessage())
+    logger = logging.getLogger("paimon_core")
+    with mock.patch.object(logger, "propagate", False):
+        logger.addHandler(handler)
+        try:
+            yield found
+        finally:
+            logger.removeHandler(handler)
 
 
 @contextmanager

@@ -24,7 +24,9 @@ from paimon_core.table import Table
 from tests.year.model import Model, Row, WrongRowsError, compare, state_of
 from tests.year.world import DAY, HOUR, MINUTE, World
 
-COLUMNS = pa.schema([pa.field("day", pa.string(), nullable=False), pa.field("id", pa.int64(), nullable=False), ("n", pa.int64())])  # fmt: skip
+COLUMNS = pa.schema(
+    [pa.field("day", pa.string(), nullable=False), pa.field("id", pa.int64(), nullable=False), ("n", pa.int64())]
+)
 IDS = 24
 AHEAD = {"steady": 0, "ahead": 10 * MINUTE, "behind": -10 * MINUTE}
 """How far the clock of each machine is ahead."""

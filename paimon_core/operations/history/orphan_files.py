@@ -11,8 +11,8 @@ while writers, compactions and expiries are active:
 
 A commit published after step 3 refers to files written earlier. Step 1 listed none of them if the write began after
 ``older_than``. Therefore ``older_than`` must be before the start of every running write; the default, a day ago, is in
-practice. The store's clock counts if it is behind the clock of this machine. While an idempotent commit is open (an intent without known outcome, younger than a
-day), a later ``older_than`` counts as a day ago.
+practice. The store's clock counts if it is behind the clock of this machine. While an idempotent commit is open (an
+intent without known outcome, younger than a day), a later ``older_than`` counts as a day ago.
 
 The removal touches no referenced file and starts from the listing, so it can be killed and run again at any point.
 """
@@ -101,8 +101,8 @@ def remove_orphan_files(
 
     Args:
         store: the table to clean; all its branches are respected.
-        older_than: epoch milliseconds; newer files stay. `None`: a day ago, by the earlier of the clocks of this machine
-            and of the store, which is read unless ``dry_run`` is set. REQUIRES: no running write began earlier.
+        older_than: epoch milliseconds; newer files stay. `None`: a day ago, by the clock of this machine or of the
+            store, whichever is earlier (``dry_run``: of this machine). REQUIRES: no running write began earlier.
         dry_run: True to delete nothing.
         runner: lists directories, reads manifests and deletes files.
 

@@ -64,8 +64,9 @@ class _Partition:
 def expire_partitions(store: FileStore, *, dry_run: bool = False) -> list[PartitionName]:
     """Drop the partitions that are due by the table's options, and return them sorted by value.
 
-    The earlier of the clocks of this machine and of the store counts. Drop at most the first ``partition.expiration-max-num`` partitions, ``partition.expiration-batch-size`` in each
-    commit. A partition whose values are null or contain no time never expires by its values.
+    The earlier of the clocks of this machine and of the store counts. Drop at most the first
+    ``partition.expiration-max-num`` partitions, ``partition.expiration-batch-size`` in each commit. A partition whose
+    values are null or contain no time never expires by its values.
 
     Args:
         store: the table whose partitions expire.
