@@ -97,7 +97,11 @@ class IdempotentCommits:
     def check_source(self, number: int) -> None:
         """Raise InvalidInputError if this number, or a later one, was used by another source."""
         last = self.last()
-        intent = self._intents.find(last) if last is not None and number <= last else None
+        if last is not None and number <= last:
+            self._check_same_source(number, last, self._intents.find(last))
+
+    def _check_same_source(self, number: int, last: int, intent: Intent | None) -> None:
+        """Raise InvalidInputError if another source has begun the commit ``last`` with this intent."""
         if intent is not None and intent.source is not None and self._source not in (None, intent.source):
             raise InvalidInputError(
                 f"this is commit {number} of {self._user!r} from {self._source}, but the table at {self._store.root} "
@@ -214,6 +218,7 @@ class IdempotentCommits:
             intent = self._intents.find(number)
         else:
             intent = self._intents.begin(number, now)
+            self._check_same_source(number, number, intent)  # another one may have begun it since
         for old in begun:
             if old < number:
                 self._intents.forget(old)

@@ -275,6 +275,22 @@ def test_number_of_another_source_is_refused(io):
     assert numbers(io) == [0, 1, 2]
 
 
+def test_other_source_that_begins_at_same_time_is_refused(io, monkeypatch):
+    """Both read that nobody has begun the number. The one whose intent comes second must not count as a repetition."""
+    begin = Intents.begin
+
+    def second(intents, number, intent):
+        monkeypatch.setattr(Intents, "begin", begin)
+        batch(io, number, source="query a")
+        return begin(intents, number, intent)
+
+    monkeypatch.setattr(Intents, "begin", second)
+    with pytest.raises(InvalidInputError, match=r"query b.*from query a.*another app_id"):
+        batch(io, 0, rows=[7], source="query b")
+    assert numbers(io) == [0]
+    assert len(data_files(io)) == 1, "the files of the refused attempt are deleted"
+
+
 @pytest.mark.parametrize("commits_after", [0, 1, 4])
 def test_batch_repeated_after_rollback_is_committed_once(io, monkeypatch, commits_after):
     """The ids up to the base of its intent are used again, so its snapshot may be below that base."""
