@@ -11,7 +11,7 @@ from paimon_core.lazy import lazy_names
 if TYPE_CHECKING:
     from paimon_core.catalog.catalog_options import is_catalog_option
     from paimon_core.catalog.identifier import SYSTEM_DATABASE, Identifier, split_parts
-    from paimon_core.catalog.opening import open_at
+    from paimon_core.catalog.opening import in_directories, open_at
     from paimon_core.catalog.view import SPARK_DIALECT
     from paimon_core.commit.commit_messages import commit_messages
     from paimon_core.commit.hash_indexes import hash_entries
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from paimon_core.fileio.paths import check_name, scheme_of
     from paimon_core.fileio.stores import is_storage_option
     from paimon_core.format import DESCRIBED_FORMATS, FORMATS
+    from paimon_core.format.blob_descriptor import DESCRIPTOR_HEAD, DESCRIPTOR_VERSION
     from paimon_core.format_table.directories import FormatFile
     from paimon_core.format_table.read import FormatTableRead, tasks_of
     from paimon_core.format_table.settings import FORMAT_TABLE_FORMATS, is_format_table
@@ -139,7 +140,7 @@ if TYPE_CHECKING:
     from paimon_core.scan.task_plan import pack_tasks, packing_of_tasks, plan_tasks
     from paimon_core.scan.task_plan import weight as split_weight
     from paimon_core.scan.top_rows import TopRows, first_rows
-    from paimon_core.schema.blob_columns import in_blob_files, read_by_reference
+    from paimon_core.schema.blob_columns import in_blob_files, read_by_reference, stored_as_views
     from paimon_core.schema.change import FIRST, DropPrimaryKey, SchemaChange
     from paimon_core.schema.change import Position as ColumnPosition
     from paimon_core.schema.change import apply as apply_changes
@@ -179,6 +180,7 @@ __all__ += [
     "Identifier",
     "TableTraits",
     "Trust",
+    "in_directories",
     "is_catalog_option",
     "open_any",
     "open_at",
@@ -417,12 +419,15 @@ __all__ += [
     "partition_spec",
     "partition_values",
     "read_by_reference",
+    "stored_as_views",
     "value_of_text",
 ]
 """Schemas: changes and merges of schemas, and texts of partitions."""
 
 __all__ += [
     "DESCRIBED_FORMATS",
+    "DESCRIPTOR_HEAD",
+    "DESCRIPTOR_VERSION",
     "FORMATS",
     "UNKNOWN_MODIFIED",
     "FileIO",
@@ -455,7 +460,7 @@ __all__ += [
 _NAMES = {
     "paimon_core.catalog.catalog_options": "is_catalog_option",
     "paimon_core.catalog.identifier": "SYSTEM_DATABASE Identifier split_parts",
-    "paimon_core.catalog.opening": "open_at",
+    "paimon_core.catalog.opening": "in_directories open_at",
     "paimon_core.catalog.view": "SPARK_DIALECT",
     "paimon_core.commit.commit_messages": "commit_messages",
     "paimon_core.commit.hash_indexes": "hash_entries",
@@ -476,6 +481,7 @@ _NAMES = {
     "paimon_core.fileio.paths": "check_name scheme_of",
     "paimon_core.fileio.stores": "is_storage_option",
     "paimon_core.format": "DESCRIBED_FORMATS FORMATS",
+    "paimon_core.format.blob_descriptor": "DESCRIPTOR_HEAD DESCRIPTOR_VERSION",
     "paimon_core.inspect.advice.report": "SEVERE",
     "paimon_core.inspect.explain.explain": "execute explain",
     "paimon_core.inspect.explain.limits": "DEFAULT_LISTED",
@@ -544,7 +550,7 @@ _NAMES = {
     "paimon_core.scan.stream_scan": "BatchSplit StreamScan",
     "paimon_core.scan.task_plan": "pack_tasks packing_of_tasks plan_tasks weight=split_weight",
     "paimon_core.scan.top_rows": "TopRows first_rows",
-    "paimon_core.schema.blob_columns": "in_blob_files read_by_reference",
+    "paimon_core.schema.blob_columns": "in_blob_files read_by_reference stored_as_views",
     "paimon_core.schema.change": "FIRST DropPrimaryKey SchemaChange Position=ColumnPosition apply=apply_changes",
     "paimon_core.schema.evolution": "evolve",
     "paimon_core.schema.merge": "MERGE_OPTIONS MergeRules merge_changes",

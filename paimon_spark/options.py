@@ -26,6 +26,7 @@ from paimon_core.engine import (
     is_storage_option,
     read_by_reference,
     read_only,
+    stored_as_views,
 )
 from paimon_core.errors import InvalidInputError, UnsupportedError, hide_secrets
 from paimon_core.lazy import deferred
@@ -53,9 +54,19 @@ from paimon_spark.option_names import (
 from paimon_spark.times import zoned_times
 
 if TYPE_CHECKING:
-    from paimon_core.engine import AnyTable, MergeRules, OnUnknown, Spec, open_at, partition_spec, viewed
+    from paimon_core.engine import (
+        AnyTable,
+        MergeRules,
+        OnUnknown,
+        Spec,
+        in_directories,
+        open_at,
+        partition_spec,
+        viewed,
+    )
 else:
     MergeRules = deferred("paimon_core.engine", "MergeRules")
+    in_directories = deferred("paimon_core.engine", "in_directories")
     open_at = deferred("paimon_core.engine", "open_at")
     partition_spec = deferred("paimon_core.engine", "partition_spec")
     viewed = deferred("paimon_core.engine", "viewed")
@@ -149,6 +160,8 @@ class TableAddress:
             table = table.with_store(table.store.within(self.warehouse))
         if self.trust is not None:
             table = table.with_store(table.store.trusting(Trust.of_text(self.trust)))
+        if self.catalog is None and stored_as_views(table.store.schema):
+            table = in_directories(table, self.storage_options)
         return viewed(table, self.system_table)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from paimon_core.catalog.catalog_options import allowed_paths, check_catalog_options, manifest_cache, table_defaults
 from paimon_core.catalog.format_tables import CatalogFormatTables
 from paimon_core.catalog.identifier import SYSTEM_DATABASE, Identifier, identifier_of, plain_identifier
+from paimon_core.catalog.other_tables import TablesOfCatalog
 from paimon_core.catalog.staged import StagedTable
 from paimon_core.catalog.views import CatalogViews
 from paimon_core.commit.best_effort import best_effort
@@ -432,7 +433,7 @@ class Catalog(CatalogViews, CatalogFormatTables):
         table = Table.open(entry.path, storage, options, branch)
         store = table.store.within(self.warehouse).of_catalog(entry.environment)
         store = store.with_options(allowed_paths(self.options, options or {}))
-        return table.with_store(replace(store, of_all_queries=self._manifests))
+        return table.with_store(replace(store, of_all_queries=self._manifests, others=TablesOfCatalog.of(self)))
 
     def _new_io(self, entry: TableEntry, name: Identifier) -> FileIO:
         """Return the storage for a new table, which does not bring a dropped database back."""

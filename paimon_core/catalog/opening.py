@@ -2,10 +2,13 @@
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from paimon_core.catalog.catalog import Catalog
 from paimon_core.catalog.catalog_options import HIVE, kind_of
+from paimon_core.catalog.other_tables import TablesOfCatalog
 from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.stores import is_storage_option
 from paimon_core.lazy import deferred
@@ -81,6 +84,20 @@ def open_at(
     others = dict(address)
     name = others.pop("table")
     return open_catalog(None, storage_options, others).table_at(path, name, options, branch)
+
+
+def in_directories(table: Table, storage_options: Mapping[str, object]) -> Table:
+    """Return a table that was opened by its path as one of a catalog of directories, so that its rows may name others.
+
+    Args:
+        table: the table, whose `FileStore.trust` has the warehouse; without a warehouse, it is returned as it is.
+        storage_options: the options of the file system.
+    """
+    warehouse = table.store.trust.warehouse
+    if warehouse is None:
+        return table
+    others = TablesOfCatalog(partial(open_catalog, warehouse, dict(storage_options)))
+    return table.with_store(replace(table.store, others=others))
 
 
 def _catalog_options(options: Mapping[str, str]) -> dict[str, str]:

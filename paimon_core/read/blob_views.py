@@ -1,4 +1,4 @@
-"""Descriptors in place of views: the blobs of rows of other tables of the same warehouse."""
+"""Descriptors in place of views: the blobs of rows of other tables of the same catalog."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
@@ -8,21 +8,15 @@ import pyarrow as pa
 
 from paimon_core.datafile.row_tracking import tracking_fields
 from paimon_core.errors import CorruptedError, InvalidInputError, NotFoundError, UnsupportedError, hide_secrets
-from paimon_core.fileio.fileio import join
-from paimon_core.fileio.paths import check_name
+from paimon_core.format.blob_descriptor import described
 from paimon_core.format.blob_view import views
 from paimon_core.predicate.expr import Predicate, col
 from paimon_core.predicate.rewrite import bind, columns
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.table_scan import TableScan
 from paimon_core.schema.blob_columns import stored_as_views
-from paimon_core.schema.schemas import Schemas
 from paimon_core.snapshot.snapshot import Snapshot
-from paimon_core.store.current_schema import current_schema
-from paimon_core.store.environment import CatalogEnvironment
 from paimon_core.store.file_store import FileStore
-from paimon_core.store.layout import MAIN_BRANCH, branch_directory
-from paimon_core.store.location import split_name
 from paimon_core.types.datatype import AtomicType, DataField
 from paimon_core.types.system_fields import ROW_ID
 
@@ -56,14 +50,21 @@ class ViewedBlobs:
     def __init__(self, store: FileStore, reading: OpenReader) -> None:
         self._store, self._reading = store, reading
         self._opened: dict[str, tuple[FileStore, Snapshot | None]] = {}
+        self._owners: dict[str, list[FileStore]] = {}  # the tables whose descriptors name a file, in this batch
+
+    def owner(self, path: str) -> FileStore:
+        """Return the table through which a file of the last batch is read: one that may read it, if there is one."""
+        owners = self._owners[path]
+        return next((owner for owner in owners if owner.may_read_blob(path)), owners[0])
 
     def with_descriptors(self, batches: Iterable[pa.RecordBatch], names: Collection[str]) -> Iterator[pa.RecordBatch]:
         """Yield the rows with descriptors in place of the views in the columns of ``names``; NULL for NULL.
 
         Raises CorruptedError for a value that is no view, and for a row that does not exist; NotFoundError for a
-        missing table; UnsupportedError for a table that is opened by its path or in another kind of catalog.
+        missing table; UnsupportedError for a table that is opened by its path, or whose rows the user may not all see.
         """
         for batch in batches:
+            self._owners = {}
             for at, name in enumerate(batch.schema.names):
                 if name in names:
                     batch = batch.set_column(at, batch.schema.field(at), self._described(batch.column(at), name))
@@ -109,41 +110,39 @@ class ViewedBlobs:
             raise CorruptedError(
                 f"a view names row {row_ids[np.argmax(missing)]} of table {table!r}, which has no such row any more"
             )
-        return rows.column(1).combine_chunks().take(pa.array(order[at]))
+        pointers = rows.column(1).combine_chunks().take(pa.array(order[at]))
+        for path in described(pointers, f"column {field.name!r} of {hide_secrets(store.root)}").files:
+            self._owners.setdefault(path, []).append(store)
+        return pointers
 
     def _table(self, name: str) -> tuple[FileStore, Snapshot | None]:
         if name not in self._opened:
-            store = sibling(self._store, name)
+            store = viewed_table(self._store, name)
             self._opened[name] = store, store.snapshots.latest()
         return self._opened[name]
 
 
-def sibling(store: FileStore, name: str) -> FileStore:
-    """Return another table of the warehouse of a table, as views of blobs name it.
+def viewed_table(store: FileStore, name: str) -> FileStore:
+    """Return the table that views in the rows of another table name, which the catalog of that table opens.
 
     Args:
-        store: a table that was opened by its name in a catalog of directories.
+        store: the table with the views.
         name: the name with the database, such as ``db.t`` or ``db.t$branch_b``.
 
-    Raises UnsupportedError for a table of another catalog or without one, NotFoundError for a missing table,
-    InvalidInputError for a name that no table can have, or for a table without row ids.
+    Raises UnsupportedError if ``store`` was opened by its path, or if the user may not see all of the named table;
+    NotFoundError for a missing table, InvalidInputError for a name that no table can have and a table without row ids.
     """
-    warehouse = store.trust.warehouse
-    if warehouse is None or type(store.environment) is not CatalogEnvironment:
+    shown = f"{hide_secrets(store.root)} has views of blobs of table {name!r}"
+    if store.others is None:
         raise UnsupportedError(
-            f"{hide_secrets(store.root)} has views of blobs of table {name!r}, which only a catalog of directories "
-            "finds: open the table by its name in one of these, or read the views with 'blob-as-descriptor' = 'true'"
+            f"{shown}, which only its catalog finds: open the table by its name in the catalog, or read the views with "
+            "'blob-as-descriptor' = 'true'"
         )
-    database, _, rest = name.partition(".")
-    check_name(database, name)
-    table, branch, view = split_name(rest, name)
-    if not database or view is not None:
-        raise InvalidInputError(f"{name!r} is no name of a table with its database, as views of blobs need it")
-    root, branch = join(warehouse, f"{database}.db", table), branch or MAIN_BRANCH
-    schema = current_schema(Schemas(store.io, branch_directory(root, branch)))
-    if schema is None:
-        raise NotFoundError(f"{hide_secrets(store.root)} has views of blobs of table {name!r}, which does not exist")
-    found = FileStore(store.io, root, schema, branch, trust=store.trust)
-    if not tracking_fields(schema):
+    try:
+        found = store.others.store(name)
+    except NotFoundError as cause:
+        raise NotFoundError(f"{shown}, which does not exist") from cause
+    found.check_unrestricted()
+    if not tracking_fields(found.schema):
         raise InvalidInputError(f"table {name!r} has no row ids, which views of its blobs need")
-    return found
+    return found.trusting(store.trust)

@@ -3,10 +3,10 @@
 A descriptor may come from a stranger, so a file is opened only where `FileStore.blob_path` allows it.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -22,27 +22,54 @@ _GAP: Final = 64  # bytes between two blobs that one request reads; the frame of
 _MAX_BYTES: Final = 2**31 - 1  # of all blobs in one Arrow array
 
 
-def with_blobs(store: FileStore, batches: Iterable[pa.RecordBatch], names: Collection[str]) -> Iterator[pa.RecordBatch]:
+Owner: TypeAlias = Callable[[str], FileStore]
+"""A function from the path of a file to the table through which it is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """The files of the blobs in a column. ``shown``: the column and its table, for messages."""
+
+    owner: Owner
+    shown: str
+
+    @contextmanager
+    def opened(self, path: str) -> Iterator[pa.NativeFile]:
+        """Open a file that a descriptor names."""
+        store = self.owner(path)
+        allowed = store.blob_path(path)
+        try:
+            with store.io.open(allowed) as file:
+                yield file
+        except FileNotFoundError as cause:
+            shown = hide_secrets(path)
+            raise CorruptedError(f"{self.shown} has a descriptor of the file {shown}, which is missing") from cause
+
+
+def with_blobs(
+    store: FileStore, batches: Iterable[pa.RecordBatch], owners: Mapping[str, Owner | None]
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows with blobs in place of descriptors; batches get smaller, so that they have about 32 MiB of blobs.
 
     Args:
         store: the table.
         batches: the rows.
-        names: the columns with descriptors; other names are ignored.
+        owners: the columns with descriptors, each with the tables through which its blobs are read (`None`: the table
+            itself); other names are ignored.
 
     Raises CorruptedError for a value that is no descriptor, and for a file that is missing or too short. Raises
     InvalidInputError for a file outside of the allowed directories, UnsupportedError for a row with more than 2 GiB.
     """
     for batch in batches:
-        found = [name for name in batch.schema.names if name in names]
+        found = {name: _source(store, name, owners[name]) for name in batch.schema.names if name in owners}
         if not found:
             yield batch
             continue
         begin = 0
-        sizes = [_row_bytes(store, batch.column(name), name) for name in found]
+        sizes = [_row_bytes(source, batch.column(name)) for name, source in found.items()]
         for end in _part_ends(np.sum(sizes, axis=0)):
             part = batch.slice(begin, end - begin)
-            read = {name: _read_column(store, part.column(name), name) for name in found}
+            read = {name: _read_column(source, part.column(name)) for name, source in found.items()}
             arrays = [read.get(name, array) for name, array in zip(batch.schema.names, part.columns, strict=True)]
             yield pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
             begin = end
@@ -66,8 +93,8 @@ def with_copies(store: FileStore, rows: pa.RecordBatch, names: Collection[str]) 
         if given.any():
             found.append(name)
             owners = np.repeat(np.arange(rows.num_rows), counts)[given]
-            shown = _shown(store, name)
-            lengths = _sized(store, described(items.filter(pa.array(given)), shown), shown).lengths
+            source = _source(store, name)
+            lengths = _sized(source, described(items.filter(pa.array(given)), source.shown)).lengths
             described_bytes += np.bincount(owners, lengths, rows.num_rows).astype(np.int64)
     if not found:
         yield rows
@@ -84,7 +111,7 @@ def with_copies(store: FileStore, rows: pa.RecordBatch, names: Collection[str]) 
 def _with_copies(store: FileStore, column: pa.Array, name: str) -> pa.Array:
     items, counts, keys = elements(column)
     given = begins_as_descriptor(items)
-    copies = _read_values(store, items.filter(pa.array(given)), _shown(store, name))
+    copies = _read_values(_source(store, name), items.filter(pa.array(given)))
     chosen = np.where(given, len(items) + given.cumsum() - 1, np.arange(len(items)))
     return with_elements(column, pa.concat_arrays([items, copies]).take(pa.array(chosen)), counts, keys)
 
@@ -98,19 +125,18 @@ def _part_ends(row_bytes: np.ndarray) -> Iterator[int]:
         yield end
 
 
-def _row_bytes(store: FileStore, column: pa.Array, name: str) -> np.ndarray:
+def _row_bytes(source: _Source, column: pa.Array) -> np.ndarray:
     """Return the bytes of the blobs in each row (int64)."""
     items, counts, _ = elements(column)
     rows = np.repeat(np.arange(len(column)), counts)[_valid(items)]
-    shown = _shown(store, name)
-    lengths = _sized(store, described(items, shown), shown).lengths
+    lengths = _sized(source, described(items, source.shown)).lengths
     return np.bincount(rows, lengths, len(column)).astype(np.int64)
 
 
-def _read_column(store: FileStore, column: pa.Array, name: str) -> pa.Array:
+def _read_column(source: _Source, column: pa.Array) -> pa.Array:
     """Return the column with blobs in place of descriptors."""
     items, counts, keys = elements(column)
-    return with_elements(column, _read_values(store, items, _shown(store, name)), counts, keys)
+    return with_elements(column, _read_values(source, items), counts, keys)
 
 
 def read_parts(store: FileStore, values: pa.Array, name: str) -> Iterator[tuple[int, pa.Array]]:
@@ -118,9 +144,9 @@ def read_parts(store: FileStore, values: pa.Array, name: str) -> Iterator[tuple[
 
     Raises as `with_blobs`.
     """
-    begin = 0
-    for end in _part_ends(_row_bytes(store, values, name)):
-        yield begin, _read_values(store, values.slice(begin, end - begin), _shown(store, name))
+    begin, source = 0, _source(store, name)
+    for end in _part_ends(_row_bytes(source, values)):
+        yield begin, _read_values(source, values.slice(begin, end - begin))
         begin = end
 
 
@@ -148,24 +174,24 @@ def elements(column: pa.Array) -> tuple[pa.Array, np.ndarray, pa.Array | None]:
     return child.field(1), np.diff(bounds), child.field(0)
 
 
-def _read_values(store: FileStore, values: pa.Array, where: str) -> pa.Array:
+def _read_values(source: _Source, values: pa.Array) -> pa.Array:
     """Return the blobs that descriptors (binary) describe; NULL stays NULL."""
-    found = _sized(store, described(values, where), where)
+    found = _sized(source, described(values, source.shown))
     valid = _valid(values)
     lengths = np.zeros(len(values), np.int64)
     lengths[valid] = found.lengths
     ends = lengths.cumsum()
     if len(ends) and ends[-1] > _MAX_BYTES:
         raise UnsupportedError(
-            f"a row has {ends[-1]} bytes of blobs in {where}, more than 2 GiB: read its descriptors with "
+            f"a row has {ends[-1]} bytes of blobs in {source.shown}, more than 2 GiB: read its descriptors with "
             "'blob-as-descriptor' = 'true'"
         )
     offsets = pa.py_buffer(np.concatenate([[0], ends]).astype(np.int32))
-    data = pa.py_buffer(b"".join(_read_blobs(store, found, where)))
+    data = pa.py_buffer(b"".join(_read_blobs(source, found)))
     return pa.Array.from_buffers(pa.binary(), len(values), [_validity(valid), offsets, data])
 
 
-def _read_blobs(store: FileStore, found: Described, where: str) -> Sequence[memoryview]:
+def _read_blobs(source: _Source, found: Described) -> Sequence[memoryview]:
     """Return the bytes of blobs. The blobs of a file are read in the order of their positions, neighbours at once."""
     order = np.lexsort((found.starts, found.file_of))
     file_of, starts, ends = (part[order] for part in (found.file_of, found.starts, found.starts + found.lengths))
@@ -179,16 +205,16 @@ def _read_blobs(store: FileStore, found: Described, where: str) -> Sequence[memo
 
     def read(path: str) -> list[memoryview]:
         parts = []
-        with _opened(store, path, where) as source:
+        with source.opened(path) as file:
             for first, last in runs[path]:
                 begin, end = int(starts[first]), int(ends[last])
-                if not begin <= end <= source.size():  # checked first: the numbers may be absurd
+                if not begin <= end <= file.size():  # checked first: the numbers may be absurd
                     shown = hide_secrets(path)
                     raise CorruptedError(
-                        f"{where} has a descriptor of bytes {begin} to {end} of {shown}, which ends earlier"
+                        f"{source.shown} has a descriptor of bytes {begin} to {end} of {shown}, which ends earlier"
                     )
-                source.seek(begin)
-                data = memoryview(source.read(end - begin))
+                file.seek(begin)
+                data = memoryview(file.read(end - begin))
                 bounds = zip(
                     (starts[first : last + 1] - begin).tolist(), (ends[first : last + 1] - begin).tolist(), strict=True
                 )
@@ -201,7 +227,7 @@ def _read_blobs(store: FileStore, found: Described, where: str) -> Sequence[memo
     return [in_order[position] for position in positions.tolist()]
 
 
-def _sized(store: FileStore, found: Described, where: str) -> Described:
+def _sized(source: _Source, found: Described) -> Described:
     """Return the blobs with the lengths of the blobs that reach to the end of their file.
 
     Raises UnsupportedError for a blob of more than 2 GiB.
@@ -209,38 +235,28 @@ def _sized(store: FileStore, found: Described, where: str) -> Described:
     largest = found.lengths.max(initial=0)
     if largest > _MAX_BYTES:
         raise UnsupportedError(
-            f"{where} has a blob of {largest} bytes, more than 2 GiB: read its descriptor with 'blob-as-descriptor' = "
-            "'true'"
+            f"{source.shown} has a blob of {largest} bytes, more than 2 GiB: read its descriptor with "
+            "'blob-as-descriptor' = 'true'"
         )
     open_ended = np.flatnonzero(found.lengths < 0)
     if not len(open_ended):
         return found
 
     def size(number: int) -> int:
-        with _opened(store, found.files[number], where) as source:
-            return int(source.size())
+        with source.opened(found.files[number]) as file:
+            return int(file.size())
 
     numbers = np.unique(found.file_of[open_ended])
     sizes = np.zeros(len(found.files), np.int64)
     sizes[numbers] = list(parallel_map(size, numbers.tolist()))
     lengths = found.lengths.copy()
     lengths[open_ended] = np.maximum(0, sizes[found.file_of[open_ended]] - found.starts[open_ended])
-    return _sized(store, replace(found, lengths=lengths), where)
+    return _sized(source, replace(found, lengths=lengths))
 
 
-@contextmanager
-def _opened(store: FileStore, path: str, where: str) -> Iterator[pa.NativeFile]:
-    """Open a file that a descriptor names."""
-    allowed = store.blob_path(path)
-    try:
-        with store.io.open(allowed) as source:
-            yield source
-    except FileNotFoundError as cause:
-        raise CorruptedError(f"{where} has a descriptor of the file {hide_secrets(path)}, which is missing") from cause
-
-
-def _shown(store: FileStore, name: str) -> str:
-    return f"column {name!r} of {hide_secrets(store.root)}"
+def _source(store: FileStore, name: str, owner: Owner | None = None) -> _Source:
+    """Return the source of the blobs in a column of a table. ``owner``: `None`: the table itself."""
+    return _Source(owner or (lambda _: store), f"column {name!r} of {hide_secrets(store.root)}")
 
 
 def _valid(values: pa.Array) -> np.ndarray:

@@ -27,7 +27,7 @@ from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import FieldPath, Predicate
 from paimon_core.predicate.rewrite import columns, restrict, split_by, tested, tests_fields
 from paimon_core.read.blob_views import ViewedBlobs
-from paimon_core.read.blobs import with_blobs
+from paimon_core.read.blobs import Owner, with_blobs
 from paimon_core.read.data_evolution import read_row_range
 from paimon_core.read.metadata_columns import BucketColumns, check_files_known, stored_fields, with_file_path
 from paimon_core.read.metrics import ReadRecorder, reported
@@ -170,10 +170,13 @@ class TableRead:
     def _with_blobs(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the matching rows with blobs in place of descriptors. A predicate tests a blob for NULL only."""
         viewed, names = self._views(), self._descriptors()
+        owners: dict[str, Owner | None] = dict.fromkeys(names)
         if viewed:
             reading = lambda store, fields, rows: TableRead(store, tuple(fields), rows).descriptors_of  # noqa: E731
-            batches = ViewedBlobs(self.store, reading).with_descriptors(batches, viewed)
-        return with_blobs(self.store, batches, names | viewed) if names or viewed else batches
+            blobs = ViewedBlobs(self.store, reading)
+            batches = blobs.with_descriptors(batches, viewed)
+            owners.update(dict.fromkeys(viewed, blobs.owner))
+        return with_blobs(self.store, batches, owners) if owners else batches
 
     def descriptors_of(self, split: DataSplit) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one split with descriptors in place of blobs, however they are stored."""

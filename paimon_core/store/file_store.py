@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 from uuid import uuid4
 
 from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError, hide_secrets, listed_names
@@ -68,6 +69,13 @@ _NOT_OF_THE_SCHEMA = {
 }  # fmt: skip
 
 
+class OtherTables(Protocol):
+    """The tables of the catalog that a table belongs to. A picklable value."""
+
+    def store(self, name: str) -> "FileStore":
+        """Return a table by its name with its database, such as ``db.t``. Raises NotFoundError for a missing one."""
+
+
 @dataclass(frozen=True, slots=True)
 class FileStore:
     """The storage, schema and options of a table, as scans, writers and commits use them.
@@ -94,6 +102,8 @@ class FileStore:
     """The files of metadata that all queries of a catalog share; `None`: its tables share none. See `for_query`."""
     environment: CatalogEnvironment = field(default=NO_CATALOG, compare=False, repr=False)
     """The part of the table's catalog in its changes."""
+    others: OtherTables | None = field(default=None, compare=False, repr=False)
+    """The tables of the same catalog, which rows may name; `None`: the table was opened by its path."""
     permissions: Permissions | None = None
     """The rows and values that the user may see; `None`: no server was asked."""
     schemas: Schemas = field(init=False, compare=False, repr=False)
@@ -439,6 +449,12 @@ class FileStore:
         """Return the path of a blob that a value describes. Raises as `check_blob` for one that is not allowed."""
         declared = self.options.value(DATA_FILE_EXTERNAL_PATHS)
         return check_blob(path, declared, self.trust, self.root)
+
+    def may_read_blob(self, path: str) -> bool:
+        """Return True if `blob_path` returns a path, False if it raises."""
+        with suppress(InvalidInputError):
+            return bool(self.blob_path(path))
+        return False
 
     def _is_deletable(self, path: str) -> bool:
         return is_inside(path, (self.root, *self.trust.roots))

@@ -8,6 +8,7 @@ from typing import ClassVar, Final, TypeVar
 from paimon_core.catalog.catalog import Catalog, TableEntry
 from paimon_core.catalog.catalog_options import REST, allowed_paths, check_catalog_options, manifest_cache
 from paimon_core.catalog.identifier import Identifier, identifier_of, plain_identifier
+from paimon_core.catalog.other_tables import TablesOfCatalog
 from paimon_core.catalog.rest.api import RestApi, merged_options
 from paimon_core.catalog.rest.client import RestClient, RestNotFoundError
 from paimon_core.catalog.rest.data_tokens import DataToken, DataTokenIO, TokenSource
@@ -316,7 +317,7 @@ class RestCatalog(Catalog):
         store = store.with_options(allowed_paths(self.options, options or {}))
         if entry.described.hides or store.options.value(ALL_OPTIONS[QUERY_AUTH]):
             store = replace(store, permissions=entry.environment.permissions(store))
-        return table.with_store(replace(store, of_all_queries=self._manifests))
+        return table.with_store(replace(store, of_all_queries=self._manifests, others=TablesOfCatalog.of(self)))
 
     def _io_of(self, entry: TableEntry) -> FileIO:
         token_io = self._token_io(entry)

@@ -1,5 +1,6 @@
 """Columns that store views of blobs: the table, the column and the row of a blob of the same catalog."""
 
+import pickle
 import struct
 
 import pyarrow as pa
@@ -11,6 +12,9 @@ from paimon_core.format.blob_view import views
 from paimon_core.read import blob_views as reader
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
+from tests.support.metastore_double import metastore_double
+from tests.support.rest_rules import field, leaf, rules
+from tests.support.rest_server import catalog_server
 
 EVOLVING = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
 SOURCE = Schema(
@@ -127,10 +131,54 @@ def test_views_of_missing_blobs_are_errors(catalog, value, error, said):
     assert table.to_arrow(["k"]).num_rows == 1
 
 
+KINDS = ["filesystem", "jdbc", "hive", "rest"]
+
+
+@pytest.fixture
+def named_catalog(request, tmp_path):
+    """A catalog of the kind of the parameter, and its server; `None`: it has none."""
+    if request.param == "rest":
+        with catalog_server(tmp_path / "w") as server:
+            yield open_catalog(options=server.options), server
+    elif request.param == "hive":
+        with metastore_double() as (uri, _):
+            yield open_catalog(str(tmp_path / "w"), options={"metastore": "hive", "uri": uri}), None
+    else:
+        uri = {"uri": f"jdbc:sqlite:{tmp_path}/c.db"} if request.param == "jdbc" else {}
+        yield open_catalog(str(tmp_path / "w"), options={"metastore": request.param, **uri}), None
+
+
+@pytest.mark.parametrize("named_catalog", KINDS, indirect=True)
+def test_views_name_tables_of_every_catalog(named_catalog, tmp_path):
+    """Another process opens the catalog again. A blob is read where its own table may read it."""
+    catalog, server = named_catalog
+    catalog.create_database("db")
+    (tmp_path / "w" / "db.db").mkdir(parents=True, exist_ok=True)  # Hive's own server does it
+    elsewhere = {"path": str(tmp_path / "elsewhere")} if catalog.has_locations else {}
+    source = catalog.create_table("db.source", Schema(SOURCE.fields, options={**SOURCE.options, **elsewhere}))
+    table = catalog.create_table("db.t", VIEWS)
+    source.write(pa.table({"k": [0, 1], "b": [b"b0", None], "c": [b"c0", b"c1"]}))
+    b, c = (source.schema.field(name).id for name in "bc")
+    table.write(rows(view("db.source", c, 1), view("db.source", b, 0), view("db.source", b, 1), None))
+    assert values(table) == [b"c1", b"b0", None, None]
+    assert values(pickle.loads(pickle.dumps(table))) == [b"c1", b"b0", None, None]
+    assert values(catalog.table("db.t"), **{"scan.snapshot-id": "1"}) == [b"c1", b"b0", None, None]
+    catalog.drop_table("db.source")
+    with pytest.raises(NotFoundError, match=r"views of blobs of table 'db\.source', which does not exist"):
+        catalog.table("db.t").to_arrow()
+    if server is not None:
+        catalog.create_table(
+            "db.source", Schema(SOURCE.fields, options={**SOURCE.options, "query-auth.enabled": "true"})
+        )
+        server.permissions = {"db.source": rules(leaf(field("k", "BIGINT"), "EQUAL", 1))}
+        with pytest.raises(UnsupportedError, match="the catalog's server filters the rows"):
+            catalog.table("db.t").to_arrow()
+
+
 def test_views_need_a_catalog_and_are_written_as_views(catalog):
     table = catalog.table("db.t")
     table.write(rows(view("db.source", 1, 0)))
-    with pytest.raises(UnsupportedError, match="which only a catalog of directories finds"):
+    with pytest.raises(UnsupportedError, match="which only its catalog finds"):
         Table.open(table.path).to_arrow()
     for wrong in (b"bytes", view("db.source", 1, 0)[:20], view("db.source", 1, 0).replace(b"\x01", b"\x02", 1)):
         with pytest.raises(InvalidInputError, match=r"bytes that are no blob view \(row 1 of the data\)"):
