@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from paimon_core.commit.best_effort import best_effort
 from paimon_core.commit.compaction import RejectedCompaction, written_files
+from paimon_core.fileio.fileio import join
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.store.file_store import FileStore
 
@@ -19,6 +20,8 @@ def delete_written_files(store: FileStore, messages: Sequence[CommitMessage]) ->
             store.delete_file(message.bucket_ref, file)
         for entry in message.new_indexes:
             store.delete_index(entry)
+        for name in message.managed_blobs:
+            store.io.delete(join(store.bucket_path(message.bucket_ref), name))
     delete_compacted_files(store, messages)
 
 

@@ -18,7 +18,7 @@ from paimon_core.manifest.serializers import (
     plain,
 )
 
-_MAGIC: Final = b"PCM\x03"
+_MAGIC: Final = b"PCM\x04"
 _FILES: Final = (
     "new_files",
     "deleted_files",
@@ -28,6 +28,7 @@ _FILES: Final = (
     "compact_changelog",
 )
 _INDEXES: Final = ("new_indexes", "deleted_indexes", "compact_new_indexes", "compact_deleted_indexes")
+_NAMES: Final = ("compact_lookup_files", "managed_blobs")
 _MEASURED: Final = {"rows_received": "long", "write_seconds": "double", "compact_seconds": "double"}
 
 
@@ -54,6 +55,8 @@ class CommitMessage(InCountedBucket):
     compact_deleted_indexes: tuple[IndexManifestEntry, ...] = ()
     compact_lookup_files: tuple[str, ...] = ()
     """Names of files above level 0 that a lookup compaction read and did not replace, near the keys that it changed."""
+    managed_blobs: tuple[str, ...] = ()
+    """Names of the files of blobs to which the new files refer, and which this writer wrote (format 11.4)."""
     rows_received: int = field(default=0, compare=False)
     """Rows that the bucket's writer received. Like the times, it is for metrics, and messages compare without it."""
     write_seconds: float = field(default=0.0, compare=False)
@@ -72,7 +75,7 @@ class CommitMessage(InCountedBucket):
         sink.seek(len(_MAGIC))
         files = {name: [DATA_FILE.to_record(file) for file in getattr(self, name)] for name in _FILES}
         indexes = {name: [INDEX_ENTRY.to_record(entry) for entry in getattr(self, name)] for name in _INDEXES}
-        names = {"compact_lookup_files": list(self.compact_lookup_files)}
+        names = {name: list(getattr(self, name)) for name in _NAMES}
         measured = {name: getattr(self, name) for name in _MEASURED}
         record = {**self.location._asdict(), **files, **indexes, **names, **measured}
         fastavro.schemaless_writer(sink, _SCHEMA, record)
@@ -92,7 +95,7 @@ class CommitMessage(InCountedBucket):
             record = fastavro.schemaless_reader(source, _SCHEMA)
             lists: dict[str, Any] = {name: tuple(map(DATA_FILE.from_record, record[name])) for name in _FILES}
             lists |= {name: tuple(map(INDEX_ENTRY.from_record, record[name])) for name in _INDEXES}
-            lists["compact_lookup_files"] = tuple(record["compact_lookup_files"])
+            lists |= {name: tuple(record[name]) for name in _NAMES}
             lists |= {name: record[name] for name in _MEASURED}
         except Exception as cause:
             raise InvalidInputError(f"a CommitMessage was truncated or damaged in transit: {cause!r}") from cause
@@ -118,7 +121,7 @@ _SCHEMA: Final = fastavro.parse_schema(
             {"name": "total_buckets", "type": "int"},
             *_list_fields(_FILES, DATA_FILE_SCHEMA),
             *_list_fields(_INDEXES, INDEX_MANIFEST_SCHEMA),
-            {"name": "compact_lookup_files", "type": {"type": "array", "items": "string"}},
+            *({"name": name, "type": {"type": "array", "items": "string"}} for name in _NAMES),
             *({"name": name, "type": kind} for name, kind in _MEASURED.items()),
         ],
     }

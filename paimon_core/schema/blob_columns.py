@@ -11,6 +11,7 @@ from paimon_core.options.file import (
     DATA_FILE_EXTERNAL_PATHS,
 )
 from paimon_core.options.option import Option
+from paimon_core.options.per_field import split_list
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.datatype import is_blob_type
 
@@ -70,7 +71,8 @@ def managed_blob_fault(schema: TableSchema) -> str | None:
         return f"option {DATA_FILE_EXTERNAL_PATHS.key!r} must not be set"
     if options.value(ALL_OPTIONS["ignore-delete"]) or options.value(ALL_OPTIONS["merge-engine"]) != "partial-update":
         return None
-    for name in sorted(managed):
+    in_groups = {n for key, names in options.items() if key.endswith(".sequence-group") for n in split_list(names)}
+    for name in sorted(managed & in_groups):  # a column in no group gets no rows that delete
         function = options.get(f"fields.{name}.aggregate-function", options.get("fields.default-aggregate-function"))
         ignored = options.get(f"fields.{name}.ignore-retract", "").strip().lower() == "true"
         if function not in (None, "last_value") and not ignored:

@@ -103,10 +103,9 @@ class ManagedBlobs:
         for packs in self._packs.values():
             packs.finish()
 
-    def release(self) -> None:
-        """Release the files finished so far to the caller: an abort no longer deletes them."""
-        for packs in self._packs.values():
-            packs.release()
+    def release(self) -> tuple[str, ...]:
+        """Release the files finished so far to the caller: an abort no longer deletes them. Return their names."""
+        return tuple(name for packs in self._packs.values() for name in packs.release())
 
     def abort(self) -> None:
         """Delete every file created since the last `release`."""
@@ -157,8 +156,9 @@ class _Packs:
             self._writer = None
             self._store.sync(self._paths[-1:])
 
-    def release(self) -> None:
-        self._paths = []
+    def release(self) -> list[str]:
+        released, self._paths = self._paths, []
+        return [path.rpartition("/")[2] for path in released]
 
     def abort(self) -> None:
         if self._writer is not None:

@@ -213,12 +213,12 @@ class MergeTreeWriter:
         new, self._written = tuple(self._written), []
         changelog, self._changelog_files = tuple(self._changelog_files), []
         compacted = CommitMessage(*self._bucket) if self._compaction is None else self._compaction.release()
-        self._blobs.release()
+        blobs = self._blobs.release()
         self._files.release()
         self._removals.release()
         if self._changelog is not None:
             self._changelog.release()
-        message = replace(compacted, new_files=new, changelog_files=changelog)
+        message = replace(compacted, new_files=new, changelog_files=changelog, managed_blobs=blobs)
         return None if message.is_empty else message
 
     def abort(self) -> None:

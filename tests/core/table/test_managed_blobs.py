@@ -12,6 +12,7 @@ from paimon_core import AddColumn, open_catalog
 from paimon_core.datafile.blob_references import BlobReferences
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.format.blob_descriptor import described
+from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_core.types.datatype import DataField
@@ -206,8 +207,19 @@ def test_abort_deletes_blobs_and_prepared_blobs_survive(tmp_path):
     messages = writer.prepare_commit()
     writer.write(rows(table, list(range(1, 50)), "B"))
     writer.abort()
+    messages = [CommitMessage.from_bytes(message.to_bytes()) for message in messages]
     table.committer().commit(messages)
     assert found(table) == expected(table, ([1], "A"))
+
+
+def test_commit_that_is_given_up_deletes_blobs(tmp_path):
+    table = made(tmp_path / "t")
+    table.write(rows(table, [1], "A"))
+    before = files_below(table.path)
+    writer = table.writer()
+    writer.write(rows(table, [1], "B"))
+    table.committer().abort(writer.prepare_commit())
+    assert files_below(table.path) == before
 
 
 def test_inline_descriptors_under_a_primary_key(tmp_path):
