@@ -12,6 +12,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from paimon_core.errors import InvalidInputError, UnsupportedError
+from paimon_spark.little_endian import bytes_of
 
 _MOST_COLUMNS = 56  # the null bits of more columns do not fit into the first word
 _INLINE = 7  # a slot stores values of up to this many bytes inline
@@ -20,8 +21,6 @@ _COMPACT_DECIMAL = 18
 _NUMBERS = {"BOOLEAN": 1, "TINYINT": 0xFF, "SMALLINT": 0xFFFF, "INT": 0xFFFFFFFF, "DATE": 0xFFFFFFFF, "BIGINT": -1}
 """The types stored in the low bits of a slot, each with the mask of those bits."""
 _BYTES = ("STRING", "BINARY")
-_EVEN = 0x00FF00FF00FF00FF
-_PAIRS = 0x0000FFFF0000FFFF
 
 
 def bucket_column(count: int, columns: Sequence[Column], types: Sequence[str]) -> Column:
@@ -46,9 +45,9 @@ def bucket_column(count: int, columns: Sequence[Column], types: Sequence[str]) -
         header = header + bit
     offset, slots = F.lit(8 * (1 + len(columns))).cast("bigint"), []
     for column, encoding in zip(columns, encoded, strict=True):
-        slots.append(F.when(column.isNull(), _word(F.lit(0))).otherwise(encoding.slot(offset)))
+        slots.append(F.when(column.isNull(), bytes_of(F.lit(0))).otherwise(encoding.slot(offset)))
         offset = offset + encoding.size
-    row = F.concat(_word(header), *slots, *(encoding.tail for encoding in encoded if encoding.tail is not None))
+    row = F.concat(bytes_of(header), *slots, *(encoding.tail for encoding in encoded if encoding.tail is not None))
     return (F.abs(F.hash(row).cast("bigint")) % F.lit(count)).cast("int")
 
 
@@ -81,7 +80,7 @@ def _encoder(kind: str) -> Callable[[Column], _Encoded]:
 
 
 def _number(column: Column) -> _Encoded:
-    return _Encoded(lambda _: _word(column), None, F.lit(0))
+    return _Encoded(lambda _: bytes_of(column), None, F.lit(0))
 
 
 def _bytes(column: Column) -> _Encoded:
@@ -92,14 +91,5 @@ def _bytes(column: Column) -> _Encoded:
     inline = F.concat(F.rpad(data, _INLINE, zero), F.unhex(F.hex(length + F.lit(128))))
     tail = F.when(is_long, F.rpad(data, size.cast("int"), zero)).otherwise(F.unhex(F.lit("")))
     return _Encoded(
-        lambda offset: F.when(is_long, _word(F.shiftleft(offset, 32) + length)).otherwise(inline), tail, size
+        lambda offset: F.when(is_long, bytes_of(F.shiftleft(offset, 32) + length)).otherwise(inline), tail, size
     )
-
-
-def _word(number: Column) -> Column:
-    """Return the eight bytes of a number, in little-endian order."""
-    turned = number.cast("bigint")
-    for mask, bits in ((_EVEN, 8), (_PAIRS, 16), (0xFFFFFFFF, 32)):
-        low = F.lit(mask).cast("bigint")
-        turned = F.shiftrightunsigned(turned, bits).bitwiseAND(low).bitwiseOR(F.shiftleft(turned.bitwiseAND(low), bits))
-    return F.unhex(F.lpad(F.hex(turned), 16, "0"))

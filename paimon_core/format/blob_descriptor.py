@@ -9,9 +9,11 @@ import pyarrow as pa
 
 from paimon_core.errors import CorruptedError, UnsupportedError
 
-_VERSION: Final = 2
+DESCRIPTOR_VERSION: Final = 2
 _MAGIC: Final = struct.pack("<q", 0x424C4F4244455343)
-_HEAD: Final = 1 + len(_MAGIC)
+DESCRIPTOR_HEAD: Final = bytes([DESCRIPTOR_VERSION]) + _MAGIC
+"""The first bytes of a descriptor."""
+_HEAD: Final = len(DESCRIPTOR_HEAD)
 _MAX_BYTES: Final = 2**31 - 1  # of all descriptors in one Arrow array
 _SHORTEST: Final = _HEAD + 4 + 16  # with an empty path
 _TO_THE_END: Final = -1  # the length of a blob that reaches to the end of its file
@@ -42,7 +44,7 @@ def descriptors(path: str, starts: np.ndarray, lengths: np.ndarray) -> pa.Array:
     Raises UnsupportedError if the descriptors take more than 2 GiB.
     """
     name = path.encode()
-    head = bytes([_VERSION]) + _MAGIC + struct.pack("<i", len(name)) + name
+    head = DESCRIPTOR_HEAD + struct.pack("<i", len(name)) + name
     if len(starts) * (len(head) + 16) > _MAX_BYTES:
         raise UnsupportedError(
             f"the descriptors of {len(starts)} blobs in {path} take more than 2 GiB: read fewer rows at once with "
@@ -62,7 +64,7 @@ def has_descriptor(data: memoryview, starts: np.ndarray, lengths: np.ndarray) ->
     """Return True if one of the values begins as a descriptor; their bytes are ``data[start : start + length]``."""
     starts = starts[lengths >= _SHORTEST]
     heads = np.frombuffer(data, np.uint8)[starts[:, None] + np.arange(_HEAD)]
-    found = (heads[:, 0] <= _VERSION) & (heads[:, 1:] == np.frombuffer(_MAGIC, np.uint8)).all(axis=1)
+    found = (heads[:, 0] <= DESCRIPTOR_VERSION) & (heads[:, 1:] == np.frombuffer(_MAGIC, np.uint8)).all(axis=1)
     return bool(found.any())
 
 
@@ -82,9 +84,10 @@ def described(values: pa.Array, where: str) -> Described:
     data, begins, sizes = binary_bounds(values)
     _check(sizes >= 1, where)
     versions = data[begins]
-    if (versions > _VERSION).any():
+    if (versions > DESCRIPTOR_VERSION).any():
         raise UnsupportedError(
-            f"{where} has a blob descriptor of version {versions.max()}; this engine reads versions up to {_VERSION}"
+            f"{where} has a blob descriptor of version {versions.max()}; this engine reads versions up to "
+            f"{DESCRIPTOR_VERSION}"
         )
     heads = np.where(versions > 1, _HEAD, 1)  # version 1 has no magic number
     _check((versions >= 1) & (sizes >= heads + 20), where)
@@ -146,7 +149,7 @@ def stored_numbers(data: np.ndarray, begins: np.ndarray, kind: str) -> np.ndarra
 
 def begins_as_descriptor(values: pa.Array) -> np.ndarray:
     """Return True for each value (binary) that begins as a descriptor of version 2; False for NULL."""
-    return begins_with(values, bytes([_VERSION]) + _MAGIC, _SHORTEST)
+    return begins_with(values, DESCRIPTOR_HEAD, _SHORTEST)
 
 
 def begins_with(values: pa.Array, head: bytes, shortest: int, at: int = 0) -> np.ndarray:

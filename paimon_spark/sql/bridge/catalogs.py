@@ -45,6 +45,13 @@ def open_table(jvm: Jvm, spark: SparkSession, parts: Sequence[str], command: str
     return only_table(open_table_and_storage(jvm, spark, parts, command)[0])
 
 
+def open_named(jvm: Jvm, spark: SparkSession, parts: Sequence[str], command: str) -> tuple[list[str], Table]:
+    """Return the catalog, the database and the name of a table, and the table. Arguments and errors: `open_table`."""
+    plan = resolved_table(jvm, spark, parts, command)
+    name = [*map(str, (plan.catalog().name(), *plan.identifier().namespace(), plan.identifier().name()))]
+    return name, only_table(_opened(plan, parts, command)[0])
+
+
 def only_table(table: AnyTable) -> Table:
     """Return the table. Raises UnsupportedError for a system table."""
     if isinstance(table, SystemTable):
@@ -59,12 +66,17 @@ def open_table_and_storage(
 
     Arguments and errors are the same as for `open_table`, but system tables are accepted.
     """
-    plan = resolved_table(jvm, spark, parts, command)
+    table, handler = _opened(resolved_table(jvm, spark, parts, command), parts, command)
+    storage = handler.catalog.storage_options.items()
+    return table, {**{str(key): str(value) for key, value in storage}, **catalog_option(table)}
+
+
+def _opened(plan: Any, parts: Sequence[str], command: str) -> tuple[AnyTable, Any]:
+    """Return the table of a ResolvedTable, and the handler of its catalog; as `open_table` with system tables."""
     handler = _installed.get(str(plan.catalog().name()))
     if handler is None:
         raise UnsupportedError(f"{'.'.join(parts)} is not a Paimon table: {command} is not possible")
-    storage, table = handler.catalog.storage_options.items(), handler.open_table(plan.identifier())
-    return table, {**{str(key): str(value) for key, value in storage}, **catalog_option(table)}
+    return handler.open_table(plan.identifier()), handler
 
 
 def resolved_table(jvm: Jvm, spark: SparkSession, parts: Iterable[str], command: str) -> Any:

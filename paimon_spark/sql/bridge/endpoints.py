@@ -307,11 +307,11 @@ class TableFunctionsEndpoint(Protocol):
 class FunctionEndpoint(Protocol):
     """The methods that the class ``PaimonCalls`` calls."""
 
-    def expression(self, first: Any, columns: Any, types: Any) -> Any:
+    def expression(self, constants: Any, columns: Any, types: Any) -> Any:
         """Return the expression of a function as a Java Column.
 
         Args:
-            first: the value of the first argument.
+            constants: the values of the first arguments, an array; which must be constants, the function says.
             columns: the arguments, an array of Columns.
             types: the types of the arguments, an array of texts.
         """

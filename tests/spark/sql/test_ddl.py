@@ -307,7 +307,9 @@ def test_descriptors_and_views_of_blobs(sql):
     name = f"{sql.database}.s".encode()
     head = "0157454956424F4C42" + len(name).to_bytes(4, "little").hex() + name.hex() + "01000000"
     sql(f"INSERT INTO v VALUES (0, X'{head}0200000000000000'), (1, X'{head}0100000000000000')")
-    assert sql("SELECT b FROM v ORDER BY k") == [(b"\3",), (None,)]
+    sql("INSERT INTO v SELECT k, sys.blob_view('s', 'b', _ROW_ID) FROM s WHERE k < 3")
+    assert sql("SELECT k, b FROM v ORDER BY k, b") == [(0, b"\3"), (1, None), (1, b"\1\1"), (2, None)]
+    assert sql("SELECT hex(sys.blob_view('s', 'b', 2L))") == [((head + "0200000000000000").upper(),)]
 
 
 def test_blobs_under_a_primary_key(sql):

@@ -1,8 +1,9 @@
-"""The table functions of changes, ``sys.max_pt`` and ``sys.bucket``."""
+"""The table functions of changes, and the functions of ``sys``."""
 
 import datetime
 import decimal
 import random
+import struct
 
 import pyarrow as pa
 import pytest
@@ -103,6 +104,46 @@ def test_greatest_partition_with_rows(sql):
             sql(f"SELECT sys.{call} FROM flat")
     with pytest.raises(AnalysisException, match="UNRESOLVED_ROUTINE"):
         sql("SELECT nope(1)")
+
+
+ROW_IDS = "'row-tracking.enabled' = 'true', 'data-evolution.enabled' = 'true'"
+
+
+def test_functions_of_blobs(sql):
+    """The bytes and the text are those of Java."""
+    path = "/tmp/\u00e4"
+    data = b"\x02CSEDBOLB" + struct.pack("<i", len(path.encode())) + path.encode() + struct.pack("<qq", 0, -1)
+    assert sql("SELECT sys.path_to_descriptor(p) FROM VALUES (:path), (NULL) AS t(p)", args={"path": path}) == [
+        (data,), (None,)
+    ]  # fmt: skip
+    older = b"\x01" + struct.pack("<i", 2) + b"/x" + struct.pack("<qq", 5, 2**40)
+    shown = [f"BlobDescriptor{{version=2, uri='{path}', offset=0, length=-1}}", None]
+    shown.append(f"BlobDescriptor{{version=1, uri='/x', offset=5, length={2**40}}}")
+    rows = ", ".join(
+        f"({i}, {'NULL' if d is None else 'X' + repr(d.hex())})" for i, d in enumerate([data, None, older])
+    )
+    assert sql(f"SELECT sys.descriptor_to_string(d) FROM VALUES {rows} AS t(i, d) ORDER BY i") == [(s,) for s in shown]
+    sql(f"CREATE TABLE s (k BIGINT, b BINARY COMMENT '__BLOB_FIELD') TBLPROPERTIES ({ROW_IDS})")
+    sql("CREATE TABLE plain (k BIGINT, b BINARY)")
+    sql("INSERT INTO plain VALUES (1, X'')")
+    assert sql("SELECT sys.blob_view(NULL, 'b', 1L), sys.blob_view('s', 'b', NULL)") == [(None, None)]
+    for call, message in {
+        "blob_view('s', 'k', k)": "'k' has the type BIGINT, not BLOB of",
+        "blob_view('s', 'x', k)": "'x' is no column of",
+        "blob_view('plain', 'b', k)": "'b' has the type BYTES, not BLOB",
+        "blob_view('s', b, k)": "must be a constant",
+        "blob_view('s', 'b', 1.5)": "the id of a row is a BIGINT",
+        "blob_view('s', 'b')": "blob_view takes three arguments",
+        "blob_view('nope', 'b', k)": "TABLE_OR_VIEW_NOT_FOUND",
+        "path_to_descriptor(1)": "path_to_descriptor takes one argument of type STRING, not .INT",
+        "descriptor_to_string(X'02')": "a value is no descriptor of a blob; it begins with X'02'",
+        "descriptor_to_string(X'00')": "a value is no descriptor of a blob",
+        f"descriptor_to_string(X'{data[:-1].hex()}')": "a value is no descriptor of a blob",
+        f"descriptor_to_string(X'{data.replace(b'BLOB'[::-1], b'BLOP').hex()}')": "a value is no descriptor of a blob",
+        "descriptor_to_presigned_url('s', X'', INTERVAL '1' SECOND)": "descriptor_to_presigned_url is not supported",
+    }.items():
+        with pytest.raises(Exception, match=message):
+            sql(f"SELECT sys.{call} FROM plain")
 
 
 def values(kind, generator):

@@ -121,6 +121,20 @@ def test_new_tables_and_streams_hold_lock(spark, jdbc, changes, tmp_path):
         spark.sql("CREATE TABLE jdbc.db.Upper (id INT)")
 
 
+def test_views_of_blobs_are_read_by_tasks(spark, jdbc):
+    row_ids = "'row-tracking.enabled' = 'true', 'data-evolution.enabled' = 'true'"
+    spark.sql(f"CREATE TABLE jdbc.db.images (k INT, b BINARY COMMENT '__BLOB_FIELD') TBLPROPERTIES ({row_ids})")
+    spark.sql(f"CREATE TABLE jdbc.db.album (k INT, v BINARY COMMENT '__BLOB_VIEW_FIELD') TBLPROPERTIES ({row_ids})")
+    spark.sql("INSERT INTO jdbc.db.images VALUES (1, X'01'), (2, NULL), (3, X'0303')")
+    spark.sql(
+        "INSERT INTO jdbc.db.album SELECT k, jdbc.sys.blob_view('jdbc.db.images', 'b', _ROW_ID) FROM jdbc.db.images"
+    )
+    rows = spark.sql("SELECT * FROM jdbc.db.album ORDER BY k").collect()
+    assert [tuple(row) for row in rows] == [(1, b"\1"), (2, None), (3, b"\3\3")]
+    with pytest.raises(Exception, match="a view names a table of its own catalog: call jdbc"):
+        spark.sql("SELECT pm.sys.blob_view('jdbc.db.images', 'b', 0)")
+
+
 def test_password_is_not_shown(spark, jdbc):
     spark.sql("CREATE TABLE IF NOT EXISTS jdbc.db.p (id INT)")
     for statement in (

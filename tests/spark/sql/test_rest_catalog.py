@@ -120,6 +120,19 @@ def test_append_tables_and_streams_commit_by_server(spark, changes, tmp_path):
         spark.sql("CREATE OR REPLACE TABLE rest.db.s AS SELECT 1 AS id")
 
 
+@pytest.mark.more
+def test_views_of_blobs_are_read_by_tasks(spark, rest):
+    row_ids = "'row-tracking.enabled' = 'true', 'data-evolution.enabled' = 'true'"
+    spark.sql(f"CREATE TABLE rest.db.images (k INT, b BINARY COMMENT '__BLOB_FIELD') TBLPROPERTIES ({row_ids})")
+    spark.sql(f"CREATE TABLE rest.db.album (k INT, v BINARY COMMENT '__BLOB_VIEW_FIELD') TBLPROPERTIES ({row_ids})")
+    spark.sql("INSERT INTO rest.db.images VALUES (1, X'01'), (2, NULL), (3, X'0303')")
+    spark.sql(
+        "INSERT INTO rest.db.album SELECT k, rest.sys.blob_view('rest.db.images', 'b', _ROW_ID) FROM rest.db.images"
+    )
+    rows = spark.sql("SELECT * FROM rest.db.album ORDER BY k").collect()
+    assert [tuple(row) for row in rows] == [(1, b"\1"), (2, None), (3, b"\3\3")]
+
+
 def test_token_is_not_shown(spark, rest):
     spark.sql("CREATE TABLE rest.db.p (id INT)")
     for statement in (

@@ -13,12 +13,15 @@ public class PaimonFunction implements UnboundFunction, ScalarFunction {
   private final String name;
   private final DataType[] arguments;
   private final DataType result;
+  final int constants;
   final Object handler;
 
-  public PaimonFunction(String name, DataType[] arguments, DataType result, Object handler) {
+  /** @param constants the number of arguments, from the first on, that must be constants */
+  public PaimonFunction(String name, DataType[] arguments, DataType result, int constants, Object handler) {
     this.name = name;
     this.arguments = arguments;
     this.result = result;
+    this.constants = constants;
     this.handler = handler;
   }
 
@@ -28,7 +31,7 @@ public class PaimonFunction implements UnboundFunction, ScalarFunction {
     for (int i = 0; i < types.length; i++) {
       types[i] = fields[i].dataType();
     }
-    return new PaimonFunction(name, types, result, handler);
+    return new PaimonFunction(name, types, result, constants, handler);
   }
 
   public String name() {

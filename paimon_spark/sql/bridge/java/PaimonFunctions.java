@@ -141,16 +141,17 @@ class PaimonCalls extends AbstractPartialFunction {
     if (function instanceof SqlFunction) {
       return ((SqlFunction) function).call(children);
     }
-    Object first = children.isEmpty()
-        ? null
-        : PaimonFunctions.constant(function.name(), 0, (Expression) children.get(0));
+    Object[] constants = new Object[Math.min(function.constants, children.size())];
+    for (int i = 0; i < constants.length; i++) {
+      constants[i] = PaimonFunctions.constant(function.name(), i, (Expression) children.get(i));
+    }
     Object[] columns = new Object[children.size()];
     String[] types = new String[columns.length];
     for (int i = 0; i < columns.length; i++) {
       columns[i] = ExpressionUtils.column((Expression) children.get(i));
       types[i] = ((Expression) children.get(i)).dataType().sql();
     }
-    Object found = Bridge.call(function.handler, "expression", new Object[] {first, columns, types});
+    Object found = Bridge.call(function.handler, "expression", new Object[] {constants, columns, types});
     return ColumnNodeToExpressionConverter$.MODULE$.apply(((Column) found).node());
   }
 }

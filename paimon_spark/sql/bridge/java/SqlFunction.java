@@ -19,7 +19,7 @@ public class SqlFunction extends PaimonFunction {
   }
 
   private SqlFunction(Map parts, DataType[] arguments) {
-    super((String) parts.get("name"), arguments, DataType.fromJson((String) parts.get("returns")), null);
+    super((String) parts.get("name"), arguments, DataType.fromJson((String) parts.get("returns")), 0, null);
     this.parts = parts;
   }
 
