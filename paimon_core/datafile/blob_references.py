@@ -10,6 +10,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from paimon_core.errors import CorruptedError, UnsupportedError, hide_secrets
 from paimon_core.format.blob_descriptor import described
 from paimon_core.types.row_kind import is_retract
 from paimon_core.types.system_fields import VALUE_KIND
@@ -49,6 +50,34 @@ class BlobReferences:
         return _MAGIC + body + struct.pack(">I", zlib.crc32(body))
 
 
+def referenced_names(data: bytes, where: str) -> set[str]:
+    """Return the names of the managed files, without their directories, in the bytes of a ``.blobref`` file.
+
+    ``where``: the path of the file, for messages. Raises CorruptedError for other bytes, UnsupportedError for another
+    version.
+    """
+    head = len(_MAGIC) + 5
+    if len(data) < head + 4 or data[: len(_MAGIC)] != _MAGIC:
+        raise CorruptedError(f"{hide_secrets(where)} is no list of managed blobs")
+    if zlib.crc32(data[len(_MAGIC) : -4]) != struct.unpack(">I", data[-4:])[0]:
+        raise CorruptedError(f"{hide_secrets(where)} is damaged: its checksum does not fit")
+    version, count = struct.unpack_from(">Bi", data, len(_MAGIC))
+    if version != _VERSION:
+        raise UnsupportedError(
+            f"{hide_secrets(where)} has version {version} of lists of managed blobs, but this engine reads {_VERSION}"
+        )
+    at, names = head, set()
+    try:
+        for number in range(2 * count):
+            (length,) = struct.unpack_from(">H", data, at)
+            if number % 2:
+                names.add(_of_text(data[at + 2 : at + 2 + length]))
+            at += 2 + length
+    except (struct.error, UnicodeError) as cause:
+        raise CorruptedError(f"{hide_secrets(where)} is damaged: it has no {count} references") from cause
+    return names
+
+
 def values_of(column: pa.Array) -> pa.Array:
     """Return the binary values in a column of BLOB, ARRAY<BLOB> or MAP<key, BLOB>, in order; NULL values stay."""
     if pa.types.is_list(column.type):
@@ -71,3 +100,9 @@ def _text(text: str) -> bytes:
     pairs = "".join(chr(unit) for unit in struct.unpack(f">{len(units) // 2}H", units))
     data = pairs.encode("utf-8", "surrogatepass").replace(b"\0", b"\xc0\x80")
     return struct.pack(">H", len(data)) + data
+
+
+def _of_text(data: bytes) -> str:
+    """Return a text from its modified UTF-8."""
+    pairs = data.replace(b"\xc0\x80", b"\0").decode("utf-8", "surrogatepass")
+    return pairs.encode("utf-16-be", "surrogatepass").decode("utf-16-be")

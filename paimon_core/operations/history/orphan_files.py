@@ -28,10 +28,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.commit.intents import newest_open
+from paimon_core.datafile.blob_references import MANAGED_BLOB
 from paimon_core.errors import InvalidInputError, hide_secrets
 from paimon_core.fileio.fileio import FileStatus, join
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.iceberg.listed import leftover_files
+from paimon_core.operations.history.blobs_in_use import blobs_in_use
 from paimon_core.operations.history.referenced_names import ReferencedNames, name_hashes
 from paimon_core.operations.history.snapshot_deletion import remove_empty_directories
 from paimon_core.operations.jobs.runner import LOCAL, Runner
@@ -44,7 +46,6 @@ from paimon_core.store.layout import index_directory, is_bucket_name, manifest_d
 _log = logging.getLogger(__name__)
 _DAY = timedelta(days=1) // timedelta(milliseconds=1)
 _TEMPORARY = re.compile(r"\..+\.tmp")
-_MANAGED_BLOBS = ".managed.blob"  # Java's blobs of keyed tables: only values in data files refer to them
 _DIRECTORIES, _PATHS = 64, 1000  # per task
 _OWN_FILES = {"snapshot": "snapshot-", "changelog": "changelog-"}
 _FILES = pa.schema([("path", pa.string()), ("size", pa.int64())])
@@ -81,10 +82,12 @@ class OrphanFiles:
 class _Directories:
     """Directories to search; ``removable``: True for directories to remove, with their parents, once they are empty.
 
-    ``unfinished``: old files of interrupted writes in the directories of partitions.
+    ``buckets``: the number of directories of buckets, which are the first; ``unfinished``: old files of interrupted
+    writes in the directories of partitions.
     """
 
     paths: list[str]
+    buckets: int
     removable: list[bool]
     unfinished: list[FileStatus]
 
@@ -96,7 +99,7 @@ def remove_orphan_files(
 
     The search covers the directories of data, manifests, indexes and statistics, and unfinished files next to
     snapshots, schemas, tags, consumers and buckets. Files outside the table's directory stay, because other tables may
-    have files there. So do files named ``.managed.blob``: only rows of Java's tables with a primary key refer to them.
+    have files there. Files of blobs named ``.managed.blob`` go under the conditions of `blobs_in_use`.
     Memory: about 100 bytes for each old file and 10 bytes for each manifest entry.
 
     Args:
@@ -119,7 +122,9 @@ def remove_orphan_files(
         now = earlier_clock(store)
     limit = _limit(store, now, older_than)
     directories = _data_directories(store, limit)
-    old_files, counts = _old_files(store, directories.paths, limit, runner)
+    listed, counts = _old_files(store, directories.paths, limit, runner)
+    is_blob = pc.ends_with(listed.column("name"), MANAGED_BLOB)
+    old_files, blobs = listed.filter(pc.invert(is_blob)), listed.filter(is_blob)
     unfinished = [file for branch in _roots(store) for file in _unfinished(store, branch, limit)]
     unfinished += [*directories.unfinished, *leftover_files(store, limit)]
     names = ReferencedNames(store, runner)
@@ -128,6 +133,11 @@ def remove_orphan_files(
     if not dry_run and old_files.num_rows:
         hashes = name_hashes(old_files.column("name").to_pylist())
         old_files = old_files.filter(pa.array(~np.isin(hashes, names.read())))
+    if blobs.num_rows:
+        in_use = blobs_in_use(store, _roots(store), directories.paths[: directories.buckets], limit, names, runner)
+        hashes = name_hashes(blobs.column("name").to_pylist())
+        unused = np.zeros(len(hashes), bool) if in_use is None else ~np.isin(hashes, in_use)
+        old_files = pa.concat_tables([old_files, blobs.filter(pa.array(unused))])
     orphans = OrphanFiles(_with_paths(old_files, directories.paths, unfinished))
     if not dry_run:
         _delete(store, orphans.paths, runner)
@@ -165,7 +175,7 @@ def _data_directories(store: FileStore, limit: int) -> _Directories:
     ]
     paths = [*(bucket.path for bucket in buckets), *metadata]
     removable = [*(bucket.modified_ms < limit for bucket in buckets), *(False for _ in metadata)]
-    return _Directories(paths, removable, unfinished)
+    return _Directories(paths, len(buckets), removable, unfinished)
 
 
 def _listed(store: FileStore, directories: Sequence[str]) -> list[FileStatus]:
@@ -198,7 +208,6 @@ def _list_old(store: FileStore, part: tuple[int, Sequence[str], int]) -> tuple[p
     tables, counts = [_LISTED.empty_table()], []
     for number, entries in enumerate(parallel_map(store.io.list, directories, _threads(store)), first):
         old = [entry for entry in entries if not entry.is_directory and entry.modified_ms < limit]
-        old = [entry for entry in old if not entry.name.endswith(_MANAGED_BLOBS)]
         columns = [[number] * len(old), [entry.name for entry in old], [entry.size for entry in old]]
         tables.append(pa.table([pa.array(c, f.type) for c, f in zip(columns, _LISTED, strict=True)], schema=_LISTED))
         counts.append(len(entries))

@@ -102,16 +102,53 @@ def test_blobs_are_written_merged_compacted_and_expired(tmp_path):
     assert found(table) == rest
 
 
-def test_orphan_removal_keeps_blobs_and_removes_lists(tmp_path):
+def removed_orphans(table, **options):
+    """Make all files old, remove orphans, and return their names."""
+    for path in Path(table.path).rglob("bucket-*/*"):
+        os.utime(path, (1, 1))
+    return sorted(p.rpartition("/")[2] for p in table.maintenance.remove_orphan_files(**options).paths)
+
+
+def test_orphan_removal_removes_blobs_and_lists(tmp_path, caplog):
+    """Rows of snapshots, tags and branches keep their blobs, and so do snapshots that a running write may have read."""
     table = made(tmp_path / "t", **NO_COMPACTION)
-    table.write(rows(table, [1], "A"))
+    writes = [([1, 2], "A"), ([1], "X"), ([1], "Y"), ([1], "Z")]
+    of_write = []
+    for number, (keys, tag) in enumerate(writes, 1):
+        before = {*packs(table)}
+        table.write(rows(table, keys, tag))
+        of_write.append(sorted(path.name for path in {*packs(table)} - before))
+        if number == 2:
+            table.tags.create("x", 2)
+            table.branches.create("c", "x")
+    Table.open(f"{table.path}$branch_c").write(rows(table, [9], "E"))
+    table.compact(full=True)
     stray = [tmp_path / "t" / "bucket-0" / f"data-x-0.{kind}" for kind in ("managed.blob", "parquet.blobref")]
     for path in stray:
         path.write_bytes(b"x")
-    for path in Path(table.path).rglob("bucket-0/*"):
-        os.utime(path, (1, 1))
-    removed = table.maintenance.remove_orphan_files().paths
-    assert [p.rpartition("/")[2] for p in removed] == ["data-x-0.parquet.blobref"]
+    assert removed_orphans(table, dry_run=True) == [stray[1].name]  # the branch may have had an older snapshot
+    assert removed_orphans(table, older_than=table.store.now()) == [path.name for path in stray]
+    table.maintenance.expire_snapshots(retain_max=1, retain_min=1)
+    assert removed_orphans(table, older_than=table.snapshot().time_millis - 1) == []
+    assert "snapshot 5, the oldest of" in caplog.text
+    assert removed_orphans(table, older_than=table.store.now()) == of_write[2]
+    assert found(table) == expected(table, *writes)
+    assert found(table, **{"scan.tag-name": "x"}) == expected(table, *writes[:2])
+    assert found(Table.open(f"{table.path}$branch_c")) == expected(table, *writes[:2], ([9], "E"))
+
+
+@pytest.mark.parametrize("damage", [None, b"PBLR", b""])
+def test_orphan_removal_keeps_blobs_without_sound_lists(tmp_path, damage, caplog):
+    table = made(tmp_path / "t", **NO_COMPACTION)
+    table.write(rows(table, [1], "A"))
+    (listed,) = Path(table.path).rglob("*.blobref")
+    (tmp_path / "t" / "bucket-0" / "data-x-0.managed.blob").write_bytes(b"x")
+    if damage is None:
+        listed.unlink()
+    else:
+        listed.write_bytes(damage)
+    assert removed_orphans(table) == []
+    assert "without references stay: data file" in caplog.text if damage is None else "is no list of" in caplog.text
     assert found(table) == expected(table, ([1], "A"))
 
 
