@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime, timezone
+from typing import Any
 
 import pyarrow as pa
 
@@ -58,6 +59,8 @@ _TAGS = columns(
 _BRANCHES = columns(("branch_name", SOME_TEXT), ("create_time", SOME_TIME))
 _CONSUMERS = columns(("consumer_id", SOME_TEXT), ("next_snapshot_id", SOME_LONG))
 _BATCH = 4096
+_OF_ALL_ROWS = {"total_record_count", "delta_record_count", "changelog_record_count", "next_row_id", "record_count"}
+"""The columns that count rows. They are NULL if a server hides rows from the user."""
 
 
 def _read_snapshots(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
@@ -94,26 +97,30 @@ def _snapshot_rows(request: Request, snapshots: list[Snapshot]) -> pa.RecordBatc
         if f.name != "commit_time"
     }
     values["commit_time"] = [wall_millis(s.time_millis) for s in snapshots]
-    return batch_of(_SNAPSHOTS, request.columns, values)
+    return batch_of(_SNAPSHOTS, request.columns, _shown(request, values))
+
+
+def _shown(request: Request, values: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Return the values that the user may see, by column."""
+    if not request.store.is_restricted:
+        return values
+    return {name: [None] * len(column) if name in _OF_ALL_ROWS else column for name, column in values.items()}
 
 
 def _read_tags(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
     """Yield a row for each tag, sorted by snapshot; a filter on ``tag_name`` limits the files that are read."""
     tags, names = request.store.tags, request.pinned("tag_name")
     tag_list: list[Tag] = tags.list() if names is None else [t for t in map(tags.find, sorted(names)) if t is not None]
-    yield batch_of(
-        _TAGS,
-        request.columns,
-        {
-            "tag_name": [t.name for t in tag_list],
-            "snapshot_id": [t.snapshot.id for t in tag_list],
-            "schema_id": [t.snapshot.schema_id for t in tag_list],
-            "commit_time": [wall_millis(t.snapshot.time_millis) for t in tag_list],
-            "record_count": [t.snapshot.total_record_count for t in tag_list],
-            "create_time": [None if t.create_time is None else _millis(t.create_time) for t in tag_list],
-            "time_retained": [None if t.time_retained is None else iso_duration(t.time_retained) for t in tag_list],
-        },
-    )
+    values = {
+        "tag_name": [t.name for t in tag_list],
+        "snapshot_id": [t.snapshot.id for t in tag_list],
+        "schema_id": [t.snapshot.schema_id for t in tag_list],
+        "commit_time": [wall_millis(t.snapshot.time_millis) for t in tag_list],
+        "record_count": [t.snapshot.total_record_count for t in tag_list],
+        "create_time": [None if t.create_time is None else _millis(t.create_time) for t in tag_list],
+        "time_retained": [None if t.time_retained is None else iso_duration(t.time_retained) for t in tag_list],
+    }
+    yield batch_of(_TAGS, request.columns, _shown(request, values))
 
 
 def _millis(time: datetime) -> int:

@@ -147,6 +147,10 @@ def test_system_tables_show_no_values(catalog, restricted):
                     table.to_arrow()
             else:
                 assert "s1" not in str(table.to_arrow().to_pydict())
+    snapshots = catalog.system_table("db.t$snapshots").to_arrow()
+    assert snapshots.column("snapshot_id").to_pylist() == [1, 2]
+    for count in ("total_record_count", "delta_record_count", "changelog_record_count", "next_row_id"):
+        assert snapshots.column(count).null_count == 2, count
     assert catalog.system_table("sys.partitions").to_arrow().num_rows == 0
 
 
