@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark
 
+from paimon_core.errors import UnsupportedError
 from paimon_core.types.datatype import ArrayType, AtomicType, DataField, DataType, MapType, MultisetType, RowType
 from paimon_spark.internals import renamed, select_texts
 from paimon_spark.types import declared_schema, spark_schema, spark_type
@@ -22,6 +23,8 @@ DECLARED_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 """The key of the declared type in the metadata of a column."""
 _AS_STRING = "spark.sql.legacy.charVarcharAsString"
 _PADS_READS = "spark.sql.readSideCharPadding"
+_PRESERVES = "spark.sql.preserveCharVarcharTypeInfo"
+"""With this setting, Spark neither pads nor checks these types as it does otherwise, and PySpark refuses them."""
 
 
 def pads_writes(spark: SparkSession, fields: Iterable[DataField]) -> bool:
@@ -38,18 +41,31 @@ def _is_set(spark: SparkSession, key: str, default: str) -> bool:
     return str(spark.conf.get(key, default)).strip().lower() == "true"
 
 
-def has_char(type_: DataType) -> bool:
-    """Return True if the type is CHAR or contains it."""
+def has_char(type_: DataType, roots: Sequence[str] = ("CHAR",)) -> bool:
+    """Return True if the type is CHAR or contains it. ``roots``: the types to look for instead."""
     match type_:
         case AtomicType(root=root):
-            return root == "CHAR"
+            return root in roots
         case ArrayType(element) | MultisetType(element):
-            return has_char(element)
+            return has_char(element, roots)
         case MapType(key, value):
-            return has_char(key) or has_char(value)
+            return has_char(key, roots) or has_char(value, roots)
         case RowType(fields):
-            return any(has_char(field.type) for field in fields)
+            return any(has_char(field.type, roots) for field in fields)
     return False
+
+
+def check_types_replaced(spark: SparkSession, fields: Iterable[DataField]) -> None:
+    """Raise UnsupportedError for a CHAR or VARCHAR column in a session that does not represent it as a string.
+
+    `Description.java` does the same when Spark loads a table.
+    """
+    found = next((field.name for field in fields if has_char(field.type, ("CHAR", "VARCHAR"))), None)
+    if found is not None and _is_set(spark, _PRESERVES, "false"):
+        raise UnsupportedError(
+            f"column {found!r} has a type CHAR or VARCHAR, which is not supported with {_PRESERVES} = true: set it to "
+            "false for this statement"
+        )
 
 
 # ---- marks

@@ -15,7 +15,7 @@ from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.options.file import OF_OPENING
 from paimon_core.options.parse import column_list
 from paimon_core.types.datatype import ArrayType, DataField, DataType, MapType, RowType, with_nullable
-from paimon_spark.char_columns import catalog_columns
+from paimon_spark.char_columns import catalog_columns, check_types_replaced
 from paimon_spark.option_names import check_property
 from paimon_spark.options import WriteRequest
 from paimon_spark.sql.ddl.defaults import default_sql, default_text
@@ -76,6 +76,7 @@ def new_schema(
     for key in options if not is_format_table(options) else ():
         check_property(key)
     fields = [_field(session, column) for column in columns]
+    check_types_replaced(session, fields)
     spelled = {field.name.lower(): field.name for field in fields}
     primary_keys: Sequence[str] = column_list(options.pop("primary-key", "")) if options.get("primary-key") else ()
     for columns_of_key in map(_key_of, constraints):

@@ -48,6 +48,27 @@ def test_columns_show_their_types_and_check_lengths(sql):
     assert sql("SELECT count(*) FROM u WHERE ch IN ('q', 'ab ')") == [(2,)]
 
 
+def test_types_that_spark_does_not_replace_are_refused(sql):
+    sql("CREATE TABLE t (id INT, s STRUCT<v: VARCHAR(3)>)")
+    sql("CREATE TABLE other (id INT, s STRING)")
+    sql.spark.conf.set("spark.sql.preserveCharVarcharTypeInfo", "true")
+    try:
+        for statement in (
+            "SELECT * FROM t",
+            "INSERT INTO t VALUES (1, named_struct('v', 'x'))",
+            "CREATE TABLE u (c CHAR(2))",
+            "CREATE TABLE u AS SELECT CAST('a' AS CHAR(2)) AS c",
+        ):
+            with pytest.raises(Exception, match=r"not supported with spark\.sql\.preserveCharVarcharTypeInfo = true"):
+                sql(statement)
+        sql("INSERT INTO other VALUES (1, 'x')")
+        assert sql("SELECT * FROM other") == [(1, "x")]
+    finally:
+        sql.spark.conf.unset("spark.sql.preserveCharVarcharTypeInfo")
+    assert sql("SELECT * FROM t") == []
+    assert sql("SHOW TABLES LIKE 'u'") == []
+
+
 @pytest.mark.parametrize("format", ["parquet", pytest.param("orc", marks=pytest.mark.more)])
 @pytest.mark.parametrize("native", [True, pytest.param(False, marks=pytest.mark.more)])
 def test_values_with_and_without_blanks_are_equal(sql, format, native):

@@ -13,6 +13,7 @@ import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.connector.expressions.LiteralValue;
 import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -24,6 +25,8 @@ class Description {
   private static final int MOST_KNOWN = 256;
   /** The key of the metadata of a text column with its declared type. */
   static final String DECLARED_TYPE = CharVarcharUtils$.MODULE$.CHAR_VARCHAR_TYPE_STRING_METADATA_KEY();
+  /** With this setting, Spark neither pads nor checks these types as it does otherwise, and PySpark refuses them. */
+  private static final String PRESERVES = "spark.sql.preserveCharVarcharTypeInfo";
 
   final String name;
   final Column[] columns;
@@ -56,7 +59,7 @@ class Description {
       columns[i] = column(fields[i], comment, value, metadata);
       streamed[i] = column(texts[i], comment, value, texts[i].metadata().json());
     }
-    hasLengths = CharVarcharUtils$.MODULE$.hasCharVarchar(struct(given, "columns"));
+    hasLengths = CharVarcharUtils$.MODULE$.hasCharVarchar(struct(given, "columns")) || json.contains(DECLARED_TYPE);
     metadata = struct(given, "metadata");
     partitions = struct(given, "partitions");
     properties = java.util.Collections.unmodifiableMap((Map) given.get("properties"));
@@ -70,6 +73,11 @@ class Description {
     Description found = (Description) KNOWN.remove(json);
     if (found == null) {
       found = new Description(json);
+    }
+    if (found.hasLengths && Boolean.parseBoolean(SQLConf.get().getConfString(PRESERVES, "false"))) {
+      throw new UnsupportedOperationException(
+          found.name + " has columns of type CHAR or VARCHAR, which are not supported with " + PRESERVES
+              + " = true: set it to false for this statement");
     }
     KNOWN.put(json, found);
     if (KNOWN.size() > MOST_KNOWN) {
