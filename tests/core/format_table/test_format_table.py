@@ -68,6 +68,14 @@ def test_rows_come_back(make, file_format, only_values):
     assert table.partitions() == [{"dt": dt.date(2024, 1, 1), "p": "x/y"}, {"dt": None, "p": "z"}]
 
 
+@pytest.mark.parametrize("file_format", ["csv", "json"])
+def test_names_that_other_readers_reserve_are_columns(make, file_format):
+    rows = pa.table({"_corrupt_record": ["a", None, "c"], "_metadata": ["x", "y", None]})
+    table = make(rows.schema, file_format=file_format)
+    table.write(rows)
+    assert table.to_arrow().equals(rows)
+
+
 def test_overwrites(make):
     table = make(ROWS.schema, ["dt", "p"])
     table.write(ROWS)

@@ -112,6 +112,10 @@ def test_columns_and_tables_with_odd_names_are_loaded(sql, tmp_path):
         load = f"FROM '{tmp_path}/a.json' FILE_FORMAT = (TYPE = JSON) FORCE = TRUE ON_ERROR = {mode}"
         assert [row[:2] for row in sql(f"COPY INTO `t {{x}} ``y` ({listed}) {load}")] == [("a.json", "LOADED")]
     assert sql("SELECT * FROM `t {x} ``y`") == 2 * [tuple(f"of {name}" for name in names)]
+    for kind in ("JSON", "CSV"):  # unloaded by Spark, too
+        sql(f"COPY INTO '{tmp_path}/{kind}' FROM `t {{x}} ``y` FILE_FORMAT = (TYPE = {kind})")
+        (written,) = (path for path in (tmp_path / kind).iterdir() if path.name.startswith("part"))
+        assert written.read_text().count("of _corrupt_record") == 2
 
 
 @pytest.mark.versions
