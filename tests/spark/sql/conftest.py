@@ -1,6 +1,7 @@
 """A catalog named pm in the session of the run; a database for each test."""
 
 import itertools
+from contextlib import contextmanager
 
 import pytest
 
@@ -8,6 +9,16 @@ import paimon_spark
 from tests.spark.conftest import MODE
 
 NUMBERS = itertools.count()
+
+
+@contextmanager
+def current_database(spark, name):
+    """Make a database of a catalog current, and the former catalog and database afterwards."""
+    before = spark.catalog.currentCatalog(), spark.catalog.currentDatabase()
+    spark.sql(f"USE {name}")
+    yield
+    spark.catalog.setCurrentCatalog(before[0])
+    spark.catalog.setCurrentDatabase(before[1])
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ import pytest
 import paimon_spark
 from paimon_core import CatalogFunction, DataField, open_catalog
 from paimon_core.types.parse import parse_type
+from tests.spark.sql.conftest import current_database
 from tests.support.rest_server import catalog_server
 
 pytestmark = pytest.mark.spark
@@ -35,11 +36,8 @@ def run(spark, catalog_name, tmp_path_factory):
 @pytest.fixture
 def used(spark, run):
     """Make ``fns.db`` current, and the former catalog and database afterwards."""
-    before = spark.catalog.currentCatalog(), spark.catalog.currentDatabase()
-    spark.sql("USE fns.db")
-    yield run
-    spark.catalog.setCurrentCatalog(before[0])
-    spark.catalog.setCurrentDatabase(before[1])
+    with current_database(spark, "fns.db"):
+        yield run
 
 
 def test_function_is_created_and_called(run, used, spark):

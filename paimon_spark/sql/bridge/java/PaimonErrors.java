@@ -31,6 +31,16 @@ public class PaimonErrors {
         scala.collection.immutable.Map$.MODULE$.from(CollectionConverters.asScala(parameters)));
   }
 
+  /** Return the error for a view whose query reads the view again. */
+  public static AnalysisException recursive(String view, String cycle) {
+    HashMap parameters = new HashMap();
+    parameters.put("viewIdent", view);
+    parameters.put("newPath", cycle);
+    return new AnalysisException(
+        "RECURSIVE_VIEW",
+        scala.collection.immutable.Map$.MODULE$.from(CollectionConverters.asScala(parameters)));
+  }
+
   /** Return the error for a view in a statement that supports only tables. */
   public static AnalysisException noView(String operation, String view) {
     HashMap parameters = new HashMap();

@@ -4,11 +4,14 @@ import java.lang.reflect.Constructor;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.analysis.AnalysisContext;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
@@ -43,6 +46,16 @@ public class PaimonViewRule extends Rule {
   /** The names of the catalogs with views that Spark does not look for. */
   private static final Map CATALOGS = new ConcurrentHashMap();
 
+  /** The queries of the views, from FIRST_LEVEL on, inside which this thread resolves a view, as texts. */
+  private static final ThreadLocal ABOVE = new ThreadLocal();
+
+  private static final int FIRST_LEVEL = 6;
+
+  /** Spark resolves so many views with the same query inside each other only if a view reads itself. */
+  private static final int MOST_TIMES = 2;
+
+  private static final Pattern RELATION = Pattern.compile("UnresolvedRelation \\[([^\\]]*)\\]");
+
   private final SparkSession session;
 
   PaimonViewRule(SparkSession session) {
@@ -59,7 +72,51 @@ public class PaimonViewRule extends Rule {
   }
 
   public TreeNode apply(TreeNode plan) {
+    checkNotRecursive(plan);
     return CATALOGS.isEmpty() ? plan : ((LogicalPlan) plan).resolveOperatorsUp(new Views(session));
+  }
+
+  /**
+   * Throw RECURSIVE_VIEW for the query of a view that is inside itself, which Spark would resolve without end.
+   *
+   * Spark refuses to define such a view; other engines and renames may leave one. Spark applies this rule to the query of
+   * each view, so the texts of all levels above are known. A text of a subquery that is resolved already may be among
+   * them, so one repetition proves nothing.
+   */
+  private static void checkNotRecursive(TreeNode plan) {
+    int level = AnalysisContext.get().nestedViewDepth() - FIRST_LEVEL;
+    if (level < 0) {
+      if (ABOVE.get() != null) {
+        ABOVE.remove();
+      }
+      return;
+    }
+    String text = plan.toString().replaceAll("#[0-9]+", "");
+    ArrayList above = ABOVE.get() == null ? new ArrayList() : new ArrayList((List) ABOVE.get());
+    while (above.size() > level) {
+      above.remove(above.size() - 1);
+    }
+    if (Collections.frequency(above, text) > MOST_TIMES) {
+      ABOVE.remove();
+      ArrayList cycle = new ArrayList();
+      for (int i = above.lastIndexOf(text); i < above.size(); i++) {
+        cycle.add(relations((String) above.get(i)));
+      }
+      cycle.add(relations(text));
+      Bridge.throwUnchecked(PaimonErrors.recursive(relations(text), String.join(" -> ", cycle)));
+    }
+    above.add(text);
+    ABOVE.set(above);
+  }
+
+  /** Return the names of the relations in the text of a query. */
+  private static String relations(String query) {
+    Matcher found = RELATION.matcher(query);
+    ArrayList names = new ArrayList();
+    while (found.find()) {
+      names.add("`" + found.group(1).replace(", ", "`.`") + "`");
+    }
+    return String.join(", ", names);
   }
 
   /** Return the full name of a view that a relation may name; null: it names none. */
