@@ -1,6 +1,7 @@
 """Batch reads and writes of format tables in tasks of Spark: a task reads some files, or writes hidden ones."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -53,8 +54,11 @@ class FormatTableReader(DataSourceReader):
         self._limit, self._files = limit, files
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for tasks, without the files: each task gets them in its partition."""
-        return {**vars(self), "_files": None}
+        """Return the state for tasks, without the files: each task gets them in its partition.
+
+        The entries of the catalog stay here, too: they may have credentials.
+        """
+        return {**vars(self), "_files": None, "_read": replace(self._read, registry=None)}
 
     def partitions(self) -> list[InputPartition]:
         """Return one Spark partition per task, with the files that it reads."""
@@ -93,9 +97,11 @@ def write_format_table(frame: DataFrame, table: FormatTable, replaced: Any = Non
         replaced: the rows to replace, as for `FormatTable.publish`.
     """
 
+    new_writer = table.writers()  # without the catalog, which may have credentials
+
     def write(batches: Iterator[pa.RecordBatch]) -> StagedFiles:
         freeze_modules()
-        writer: FormatTableWriter = table.writer()
+        writer: FormatTableWriter = new_writer()
         try:
             for batch in batches:
                 writer.write(batch)

@@ -74,6 +74,8 @@ class TableEntry:
     environment: CatalogEnvironment = NO_CATALOG
     storage_options: Mapping[str, object] | None = None
     format_schema: TableSchema | None = None
+    is_external: bool = False
+    """True if the files of a format table outlive it."""
 
     def __repr__(self) -> str:
         return f"TableEntry({hide_secrets(self.path)!r})"
@@ -209,7 +211,13 @@ class Catalog(CatalogViews, CatalogFormatTables):
             raise self._no_table(name)
         if entry.format_schema is None:
             return viewed(self._open(entry, options, name.branch), name.system_table)
-        return _format_table(self._io_of(entry), entry, name, options)
+        plain = str(replace(name, branch=None, system_table=None))
+        if str(name) != plain or options:
+            raise UnsupportedError(
+                f"{plain!r} is a format table: it has no branches, no system tables and no options of a read"
+            )
+        registry, external = self._partitions_of(name), entry.is_external
+        return open_format_table(self._io_of(entry), entry.path, entry.format_schema, plain, registry, external)
 
     def table_at(
         self,
@@ -490,14 +498,3 @@ def _cloned(source: Table, catalog: Catalog, name: Identifier, at: TimeTravelArg
     io = catalog._new_io(entry, name)
     clone(source.store, snapshot, io, entry.path, newest=newest, environment=entry.environment)
     return catalog.table(name)
-
-
-def _format_table(io: FileIO, entry: TableEntry, name: Identifier, options: Mapping[str, str] | None) -> "FormatTable":
-    """Return a format table. Raise UnsupportedError for a branch or a system table of it, and for options."""
-    assert entry.format_schema is not None
-    plain = str(replace(name, branch=None, system_table=None))
-    if str(name) != plain or options:
-        raise UnsupportedError(
-            f"{plain!r} is a format table: it has no branches, no system tables and no options of a read"
-        )
-    return open_format_table(io, entry.path, entry.format_schema, plain)

@@ -1,7 +1,7 @@
 """The format tables of a catalog: files of other tools in directories, under the names of the catalog."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from paimon_core.catalog.identifier import Identifier, plain_identifier
@@ -11,10 +11,15 @@ from paimon_core.schema.schema import Schema
 from paimon_core.table import AnyTable, SystemTable, Table
 
 if TYPE_CHECKING:
-    from paimon_core.format_table.settings import new_format_schema
+    from paimon_core.format_table.alter import altered_format_schema
+    from paimon_core.format_table.registry import PartitionRegistry
+    from paimon_core.format_table.settings import check_registry, new_format_schema
+    from paimon_core.schema.change import SchemaChange
     from paimon_core.schema.table_schema import TableSchema
     from paimon_core.table.format_table import FormatTable
 else:
+    altered_format_schema = deferred("paimon_core.format_table.alter", "altered_format_schema")
+    check_registry = deferred("paimon_core.format_table.settings", "check_registry")
     new_format_schema = deferred("paimon_core.format_table.settings", "new_format_schema")
 
 
@@ -72,8 +77,11 @@ class CatalogFormatTables(ABC):
             )
         self._existing_database(name.database)
         self._check_new(name)
+        created = new_format_schema(schema, str(name))
+        has_registry, is_external = self._partitions_of(name) is not None, "path" in created.options
+        check_registry(created, str(name), has_registry=has_registry, is_external=is_external)
         try:
-            self._create_format_table(name, new_format_schema(schema, str(name)))
+            self._create_format_table(name, created)
         except AlreadyExistsError:
             if not ignore_if_exists:
                 raise
@@ -90,9 +98,36 @@ class CatalogFormatTables(ABC):
             raise InvalidInputError(f"{str(identifier)!r} is not a format table: open it with Catalog.table")
         return table
 
+    def alter_format_table(self, identifier: str | Identifier, changes: Sequence["SchemaChange"]) -> "FormatTable":
+        """Apply changes to the columns or options of a format table, all or none, and return the changed table.
+
+        No file changes: options of the format then describe old files, too. Only REST catalogs change format tables.
+
+        Raises NotFoundError if it does not exist. Raises UnsupportedError for a Hive catalog, and for a change that
+        would give old rows other values, such as a new name of a column. Raises InvalidInputError for a table of
+        another kind, and for an invalid result.
+        """
+        name = plain_identifier(identifier, "altered")
+        table, has_registry = self.format_table(name), self._partitions_of(name) is not None
+        altered = altered_format_schema(table.schema, changes, str(name))
+        check_registry(altered, str(name), has_registry=has_registry, is_external=table.is_external)
+        self._alter_format_table(name, changes)
+        return self.format_table(name)
+
     def is_format_table(self, identifier: str | Identifier) -> bool:
         """Return True for a format table. Raises NotFoundError if there is no table with this name."""
         return self.has_format_tables and not isinstance(self.named_table(identifier), (Table, SystemTable))
+
+    def _partitions_of(self, name: Identifier) -> "PartitionRegistry | None":
+        """Return the entries of the partitions of a format table; `None`: this catalog lists no partitions of it."""
+        return None
+
+    def _alter_format_table(self, name: Identifier, changes: Sequence["SchemaChange"]) -> None:
+        """Apply changes that are possible."""
+        raise UnsupportedError(
+            f"format table {str(name)!r} cannot be altered in {self.warehouse}: as in Java, only REST catalogs change "
+            "format tables; create a table with the option 'path' over the same files, or alter it with Hive"
+        )
 
     def _create_format_table(self, name: Identifier, schema: "TableSchema") -> None:
         """Create a format table. Raise AlreadyExistsError if the name is taken."""

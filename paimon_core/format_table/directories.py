@@ -111,27 +111,44 @@ def _children(
     """Return the partitions one level below a directory."""
     found = []
     for entry in io.list(parent.path):
-        text = _value_in(entry.name, key.name, settings) if entry.is_directory else None
+        text = value_in_name(entry.name, key.name, settings) if entry.is_directory else None
         if text is not None:
-            value = _parsed(text, key, settings, entry.path)
+            value = parsed_value(text, key, settings, f"the directory {entry.path}")
             found.append(FormatPartition(entry.path, (*parent.values, value)))
     return found
 
 
-def _value_in(name: str, key: str, settings: FormatTableSettings) -> str | None:
-    """Return the text of the value that the name of a directory has; `None`: it is not a partition."""
+def value_in_name(name: str, key: str, settings: FormatTableSettings) -> str | None:
+    """Return the text of the value that the name of a directory has; `None`: it is not a partition.
+
+    ``key``: the partition column of its level.
+    """
     if settings.only_values:
         return None if is_hidden(name) and name not in (settings.null_name, _NULL_OF_HIVE) else _unescaped(name)
     match = None if is_hidden(name) else _KEY_VALUE.fullmatch(name)
     return None if match is None or _unescaped(match[1]) != key else _unescaped(match[2])
 
 
-def _parsed(text: str, key: DataField, settings: FormatTableSettings, path: str) -> Value:
+def partition_name(text: str, key: str, settings: FormatTableSettings) -> str:
+    """Return the name of a directory for the text of a value of the partition column ``key``."""
+    return escape(text) if settings.only_values else f"{escape(key)}={escape(text)}"
+
+
+def text_of_name(name: str, settings: FormatTableSettings) -> str:
+    """Return the text of the value in the name of a directory of a partition."""
+    return _unescaped(name if settings.only_values else name.partition("=")[2])
+
+
+def parsed_value(text: str, key: DataField, settings: FormatTableSettings, where: str) -> Value:
+    """Return the value of a partition column for its text in a name; ``where``: the place of the text, for errors.
+
+    Raises InvalidInputError if the text is not a value of the column.
+    """
     if text in (settings.null_name, _NULL_OF_HIVE):
         return None
     if _DAY.fullmatch(text) and isinstance(key.type, AtomicType) and key.type.root == "DATE":
         return pa.array([int(text)], pa.int32()).view(pa.date32())[0].as_py()
-    return value_of_text(key.name, text, key.type, f"the directory {path}")
+    return value_of_text(key.name, text, key.type, where)
 
 
 def _unescaped(text: str) -> str:
@@ -187,7 +204,7 @@ def partition_directory(
             raise InvalidInputError(
                 f"{text!r} of column {key.name!r} cannot name a partition: a directory with this name is hidden"
             )
-        names.append(escape(text) if settings.only_values else f"{escape(key.name)}={escape(text)}")
+        names.append(partition_name(text, key.name, settings))
     return join(root, *names)
 
 

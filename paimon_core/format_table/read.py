@@ -13,7 +13,9 @@ from paimon_core.fileio.fileio import FileIO
 from paimon_core.format import FORMATS
 from paimon_core.format.corruption import as_corrupted
 from paimon_core.format.file_format import ReadRequest
-from paimon_core.format_table.directories import FormatFile, list_files, list_partitions, partition_array
+from paimon_core.format_table.directories import FormatFile, list_files, partition_array
+from paimon_core.format_table.partitions import TablePartitions
+from paimon_core.format_table.registry import PartitionRegistry
 from paimon_core.format_table.settings import FormatTableSettings
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import Predicate
@@ -40,6 +42,10 @@ class FormatTableRead:
     """The columns of the batches, in order."""
     predicate: Predicate | None = None
     """A predicate bound to the columns of the table, which all rows satisfy; `None`: all rows."""
+    registry: PartitionRegistry | None = None
+    """The entries of the catalog, which only `plan` needs; `None`: each directory is a partition."""
+    name: str = ""
+    """The name of the table, for messages."""
 
     @property
     def arrow(self) -> pa.Schema:
@@ -47,9 +53,12 @@ class FormatTableRead:
         return arrow_schema(self.fields)
 
     def plan(self) -> list[FormatFile]:
-        """Return the files that may hold rows of the read. Raises as `list_partitions`."""
+        """Return the files that may hold rows of the read. Raises as `TablePartitions.all`."""
+        return list_files(self.io, self._partitions().all(self.predicate))
+
+    def _partitions(self) -> TablePartitions:
         keys = self.schema.partition_fields
-        return list_files(self.io, list_partitions(self.io, self.root, keys, self.settings, self.predicate))
+        return TablePartitions(self.io, self.root, keys, self.settings, self.registry, self.name)
 
     def to_batches(self, file: FormatFile) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a file that satisfy the predicate, in bounded memory.

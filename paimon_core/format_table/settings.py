@@ -91,6 +91,8 @@ class FormatTableSettings:
     prefix: str
     target_size: int
     """The size in bytes at which a new file begins."""
+    in_catalog: bool = False
+    """True if the catalog lists the partitions, False if each directory is one."""
 
     @staticmethod
     def of(schema: TableSchema, table: str) -> "FormatTableSettings":
@@ -123,10 +125,11 @@ class FormatTableSettings:
                 f"format table {table} has {_IMPLEMENTATION!r} = {implementation!r}: Spark's own form of {name} files "
                 "differs from Paimon's; remove the option, or read the files with spark.read"
             )
-        if given.value(METASTORE_PARTITIONED_TABLE) and schema.partition_keys:
-            raise UnsupportedError(
-                f"format table {table} has {METASTORE_PARTITIONED_TABLE.key!r} = 'true': partitions that are listed by "
-                "the catalog instead of the directories are not supported"
+        in_catalog = given.value(METASTORE_PARTITIONED_TABLE) and bool(schema.partition_keys)
+        if in_catalog and implementation != "paimon":
+            raise InvalidInputError(
+                f"format table {table} has {METASTORE_PARTITIONED_TABLE.key!r} = 'true' and {_IMPLEMENTATION!r} = "
+                f"{implementation!r}, which reads the directories instead of the catalog: remove one of the options"
             )
         compression = next(
             (given[key] for key in _COMPRESSIONS if key in given), _DEFAULT_COMPRESSION.get(name, "none")
@@ -140,6 +143,7 @@ class FormatTableSettings:
             compression,
             given.value(DATA_FILE_PREFIX),
             given.value(TARGET_FILE_SIZE) or _TARGET_SIZE,
+            in_catalog,
         )
 
     def file_format(self, columns: Sequence[DataField]) -> FileFormat:
@@ -177,14 +181,37 @@ def new_format_schema(schema: Schema, table: str) -> TableSchema:
     if len(set(names)) < len(names) or len(set(keys)) < len(keys):
         raise InvalidInputError(f"format table {table} has a column twice: {', '.join(names)}")
     created = TableSchema(0, fields, highest, tuple(keys), (), Options(options), schema.comment)
-    settings = FormatTableSettings.of(created, table)
-    _check_options(created.options, settings, table)
-    columns = [field for field in fields if field.name not in keys]
+    check_format_schema(created, table)
+    return created
+
+
+def check_format_schema(schema: TableSchema, table: str) -> None:
+    """Raise an error for options and columns of a format table that cannot be; as `new_format_schema`."""
+    settings = FormatTableSettings.of(schema, table)
+    _check_options(schema.options, settings, table)
+    columns = [field for field in schema.fields if field.name not in schema.partition_keys]
     if not columns:
         raise InvalidInputError(f"format table {table} needs a column besides its partition columns")
     with BytesIO() as sink:  # a writer refuses the types and the codecs that its files cannot hold
         settings.file_format(columns).open_writer(sink, columns, settings.options, settings.compression)
-    return created
+
+
+def check_registry(schema: TableSchema, table: str, *, has_registry: bool, is_external: bool) -> None:
+    """Raise UnsupportedError if the options ask for partitions that the catalog lists, but the table has none.
+
+    Args:
+        schema: the schema of the table.
+        table: its name, for messages.
+        has_registry: True if the catalog can list the partitions of format tables.
+        is_external: True if the files outlive the table; Java's catalogs then do not list its partitions.
+    """
+    if not FormatTableSettings.of(schema, table).in_catalog or (has_registry and not is_external):
+        return
+    reason = "its option 'path' makes it external" if is_external else "only REST catalogs list partitions"
+    raise UnsupportedError(
+        f"format table {table} has {METASTORE_PARTITIONED_TABLE.key!r} = 'true', but {reason}: remove the option, then "
+        "each directory is a partition"
+    )
 
 
 def _check_options(options: Options, settings: FormatTableSettings, table: str) -> None:

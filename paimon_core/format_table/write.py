@@ -5,7 +5,7 @@ deletes the files that an overwrite replaces. There are no snapshots: during tha
 new files, and the old and the new files together. A publication that fails deletes the new files that it has named.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import uuid4
@@ -155,7 +155,13 @@ class _OpenFile:
     arrow_bytes: int = 0
 
 
-def publish(io: FileIO, root: str, files: Sequence[StagedFile], replaced: Sequence[FormatFile] = ()) -> None:
+def publish(
+    io: FileIO,
+    root: str,
+    files: Sequence[StagedFile],
+    replaced: Sequence[FormatFile] = (),
+    announce: Callable[[], None] = lambda: None,
+) -> None:
     """Give hidden files their names, sync them, and delete the files that they replace.
 
     After an error before the first deletion, the named files are deleted again. Raises OSError.
@@ -165,11 +171,13 @@ def publish(io: FileIO, root: str, files: Sequence[StagedFile], replaced: Sequen
         root: the directory of the table.
         files: the complete files.
         replaced: the files to delete.
+        announce: a function that tells the catalog of the named files, before the deletions.
     """
     try:
         for _ in parallel_map(lambda file: _name(io, file), files):
             pass
         io.sync([file.path for file in files], root)
+        announce()
     except BaseException:
         discard(io, [path for file in files for path in (file.path, file.hidden)])
         raise

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from functools import partial
+from posixpath import dirname
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -15,14 +17,15 @@ from paimon_core.format_table.directories import (
     FormatPartition,
     Value,
     list_files,
-    list_partitions,
     matching,
     not_matching,
     partition_array,
     partition_directory,
 )
+from paimon_core.format_table.partitions import TablePartitions
 from paimon_core.format_table.read import FormatTableRead
-from paimon_core.format_table.settings import FormatTableSettings
+from paimon_core.format_table.registry import PartitionRegistry, Spec
+from paimon_core.format_table.settings import FormatTableSettings, check_registry
 from paimon_core.format_table.write import (
     FormatTableWriter,
     StagedFile,
@@ -58,15 +61,29 @@ class FormatTable(ReadableRows):
         path: the directory of the table.
         schema: the columns, partition columns and options.
         name: ``database.table``, for messages.
+        registry: the entries of the partitions in the catalog, which alone make a directory a partition; `None`: each
+            directory is one.
+        is_external: True if the files outlive the table.
     """
 
-    def __init__(self, io: FileIO, path: str, schema: TableSchema, name: str) -> None:
+    def __init__(
+        self,
+        io: FileIO,
+        path: str,
+        schema: TableSchema,
+        name: str,
+        registry: PartitionRegistry | None = None,
+        *,
+        is_external: bool = False,
+    ) -> None:
         self._io, self._path, self._schema, self.name = io, path, schema, name
         self._settings = FormatTableSettings.of(schema, name)
+        self._registry, self.is_external = registry, is_external
 
-    def __reduce__(self) -> tuple[Callable[..., FormatTable], tuple[FileIO, str, TableSchema, str]]:
+    def __reduce__(self) -> tuple[Callable[..., FormatTable], tuple[Any, ...]]:
         """Pickle the arguments of the constructor."""
-        return FormatTable, (self._io, self._path, self._schema, self.name)
+        make = partial(FormatTable, is_external=self.is_external)
+        return make, (self._io, self._path, self._schema, self.name, self._registry)
 
     def __repr__(self) -> str:
         return f"FormatTable({self.name!r}, {self.format}, {hide_secrets(self._path)!r})"
@@ -92,15 +109,30 @@ class FormatTable(ReadableRows):
         Arguments as for `to_arrow`.
         """
         fields, predicate = project(self._schema, columns), bound_filter(filter, self._schema.fields)
-        return FormatTableRead(self._io, self._path, self._schema, self._settings, fields, predicate)
+        return FormatTableRead(
+            self._io, self._path, self._schema, self._settings, fields, predicate, self._registry, self.name
+        )
+
+    @property
+    def has_catalog_partitions(self) -> bool:
+        """True if the catalog lists the partitions, False if each directory is one."""
+        return self._registry is not None
 
     def partitions(self) -> list[dict[str, Value]]:
-        """Return the partitions, which the directories name, as values by column.
+        """Return the partitions, which the directories or the catalog name, as values by column.
 
-        Raises InvalidInputError for a directory whose name is not a value of its column.
+        Raises InvalidInputError for a name that is not a value of its column.
         """
-        keys = self._schema.partition_keys
-        return [dict(zip(keys, partition.values, strict=True)) for partition in self._partitions()] if keys else []
+        return self.partitions_with({})
+
+    def partitions_with(self, partition: Mapping[str, Value]) -> list[dict[str, Value]]:
+        """Return the partitions with these values of partition columns, as `partitions` does.
+
+        Raises InvalidInputError for an unknown partition column.
+        """
+        keys, fields = self._schema.partition_keys, self._schema.partition_fields
+        found = matching(self._partitions.all(), fields, self._where(partition)) if keys else []
+        return [dict(zip(keys, each.values, strict=True)) for each in found]
 
     def write(self, data: Rows) -> int:
         """Add rows in new files, and return their number.
@@ -134,25 +166,39 @@ class FormatTable(ReadableRows):
         return sum(file.rows for file in staged)
 
     def truncate(self) -> None:
-        """Delete all files; the directories of partitions stay."""
+        """Delete all files; the partitions stay."""
         self.publish([], {})
 
+    def truncate_partitions(self, partition: Mapping[str, Value]) -> None:
+        """Delete the files of the partitions with these values of partition columns; the partitions stay.
+
+        Raises InvalidInputError for an unknown partition column, and for no column.
+        """
+        if not partition:
+            raise InvalidInputError(f"no partition of {self.name} is named: name its columns, or truncate the table")
+        self.publish([], partition)
+
     def add_partition(self, partition: Mapping[str, Value]) -> bool:
-        """Create the directory of a partition; return False if the partition exists.
+        """Add a partition without rows; return False if the partition exists.
+
+        The partition gets a directory, and an entry in the catalog if the catalog lists the partitions. Files that its
+        directory already has are then rows of the table.
 
         ``partition``: a value for each partition column. Raises InvalidInputError for missing and unknown columns,
-        UnsupportedError for an object store, which has no empty directories.
+        UnsupportedError for an object store, which has no empty directories, if only directories are partitions.
         """
         values = self._complete(partition)
-        if matching(self._partitions(), self._schema.partition_fields, predicate_of(self._schema, values)):
+        if matching(self._partitions.all(), self._schema.partition_fields, predicate_of(self._schema, values)):
             return False
         directory = partition_directory(
             self._path, tuple(values.values()), self._schema.partition_fields, self._settings
         )
+        if self._registry is not None:
+            self._registry.register([self._partitions.spec_of(directory)])
         marker = join(directory, ".partition")  # a directory is created with its first file
         self._io.write(marker, b"")
         self._io.delete(marker)
-        if not self._io.exists(directory):
+        if self._registry is None and not self._io.exists(directory):
             raise UnsupportedError(
                 f"a partition of {self.name} without files is not possible: its store has "
                 "no empty directories; write rows"
@@ -166,16 +212,41 @@ class FormatTable(ReadableRows):
         """
         if not partition:
             raise InvalidInputError(f"no partition of {self.name} is named: name its columns, or truncate the table")
-        dropped = matching(self._partitions(), self._schema.partition_fields, self._where(partition))
+        dropped = matching(self._partitions.all(), self._schema.partition_fields, self._where(partition))
+        if dropped and self._registry is not None:  # first: what a failed deletion leaves is no partition
+            self._registry.unregister([self._partitions.spec_of(found.path) for found in dropped])
         for found in dropped:
             self._io.delete_directory(found.path)
         return len(dropped)
+
+    def repair_partitions(self, *, add: bool = True, drop: bool = False) -> tuple[list[Spec], list[Spec]]:
+        """Make the catalog list the partitions that have directories; return the added and the removed ones.
+
+        Only entries of the catalog change, no files. The partitions are texts by column, as in `PartitionRegistry`.
+
+        Args:
+            add: True to add the partitions that only have a directory.
+            drop: True to remove the partitions that have no directory.
+
+        Raises UnsupportedError if the catalog does not list the partitions, InvalidInputError for a directory that
+        names no value of its column.
+        """
+        if self._registry is None:
+            raise UnsupportedError(
+                f"the partitions of {self.name} are its directories, so there is nothing to repair; the option "
+                f"'metastore.partitioned-table' = 'true' of a REST catalog makes the catalog list the partitions"
+            )
+        return self._partitions.repair(add=add, drop=drop)
 
     # ---- for engines
 
     def writer(self) -> FormatTableWriter:
         """Return a writer of hidden files, which `publish` makes visible."""
-        return FormatTableWriter(self._io, self._path, self._schema, self._settings)
+        return self.writers()()
+
+    def writers(self) -> Callable[[], FormatTableWriter]:
+        """Return a function that returns a writer as `writer` does. It pickles, without the catalog of the table."""
+        return partial(FormatTableWriter, self._io, self._path, self._schema, self._settings)
 
     def publish(self, files: Sequence[StagedFile], replaced: Replaced | None = None) -> None:
         """Make hidden files visible, and then delete the files that an overwrite replaces.
@@ -188,13 +259,16 @@ class FormatTable(ReadableRows):
         Raises InvalidInputError, after deleting ``files``, for a file outside of the replaced partitions.
         """
         old: list[FormatFile] = []
+        emptied: list[FormatPartition] = []
         try:
             if replaced is not None:
-                old = list_files(self._io, self._replaced(files, replaced))
+                partitions = self._replaced(files, replaced)
+                old, emptied = list_files(self._io, partitions), self._registered(partitions)
         except BaseException:
             self.discard(files)
             raise
-        publish(self._io, self._path, files, old)
+        announce = partial(self._partitions.announce, files, emptied, total=replaced is not None)
+        publish(self._io, self._path, files, old, announce)
 
     def discard(self, files: Sequence[StagedFile]) -> None:
         """Delete hidden files that will not be published."""
@@ -208,24 +282,44 @@ class FormatTable(ReadableRows):
         read = self.read(selection.columns, selection.filter)
         return RepeatableRead(read.arrow, lambda: selection.limited(_batches(read)))
 
-    def _partitions(self) -> list[FormatPartition]:
-        return list_partitions(self._io, self._path, self._schema.partition_fields, self._settings)
+    @property
+    def _partitions(self) -> TablePartitions:
+        keys = self._schema.partition_fields
+        return TablePartitions(self._io, self._path, keys, self._settings, self._registry, self.name)
 
     def _replaced(self, files: Sequence[StagedFile], replaced: Replaced) -> list[FormatPartition]:
-        """Return the partitions that an overwrite replaces. Raises InvalidInputError for a file outside of them."""
-        partitions = self._partitions()
-        if isinstance(replaced, str) and self._schema.partition_keys:
-            return partitions_of(partitions, files)
+        """Return the partitions that an overwrite replaces. Raises InvalidInputError for a file outside of them.
+
+        If the catalog lists the partitions, these are also the directories without an entry that get an entry with the
+        new rows: their old rows must not appear. Other directories without an entry stay as they are.
+        """
+        keys = self._schema.partition_fields
         if isinstance(replaced, str):
-            return partitions
+            return partitions_of(self._candidates(files), files) if keys else self._partitions.all()
         where = replaced if isinstance(replaced, Predicate) else self._where(replaced)
-        outside = not_matching(files, self._schema.partition_fields, where)
+        outside = not_matching(files, keys, where)
         if outside:
             written = dict(zip(self._schema.partition_keys, outside[0].values, strict=True))
             raise InvalidInputError(
                 f"a row is in the partition {written} of {self.name}, which the overwrite of {where} does not replace"
             )
-        return matching(partitions, self._schema.partition_fields, where)
+        return matching(self._candidates(files), keys, where)
+
+    def _candidates(self, files: Sequence[StagedFile]) -> list[FormatPartition]:
+        """Return the partitions that an overwrite may replace: all partitions, and those that get an entry with it."""
+        found = {partition.path: partition for partition in self._partitions.all()}
+        if self._registry is not None:
+            for file in files:
+                directory = dirname(file.path)
+                found.setdefault(directory, FormatPartition(directory, file.values))
+        return list(found.values())
+
+    def _registered(self, partitions: Sequence[FormatPartition]) -> list[FormatPartition]:
+        """Return the partitions that have an entry in the catalog."""
+        if self._registry is None:
+            return []
+        known = {partition.path for partition in self._partitions.all()}
+        return [partition for partition in partitions if partition.path in known]
 
     def _values_of(self, partition: Mapping[str, Value]) -> dict[str, Value]:
         return partition_of(self._schema, partition, self.name)
@@ -258,9 +352,16 @@ class FormatTable(ReadableRows):
             raise
 
 
-def open_format_table(io: FileIO, path: str, schema: TableSchema, name: str) -> FormatTable:
-    """Return a format table. Arguments and errors as for `FormatTable`."""
-    return FormatTable(io, path, schema, name)
+def open_format_table(
+    io: FileIO, path: str, schema: TableSchema, name: str, registry: PartitionRegistry | None, is_external: bool
+) -> FormatTable:
+    """Return a format table of a catalog. Arguments and errors as for `FormatTable`.
+
+    Raises UnsupportedError if the catalog should list the partitions, but has no entries for them.
+    """
+    check_registry(schema, name, has_registry=registry is not None, is_external=is_external)
+    in_catalog = FormatTableSettings.of(schema, name).in_catalog
+    return FormatTable(io, path, schema, name, registry if in_catalog else None, is_external=is_external)
 
 
 def _all_batches(rows: pa.Table | pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:

@@ -50,7 +50,7 @@ from paimon_spark.sql.ddl.functions import load_sql_function
 from paimon_spark.sql.ddl.schema import description, new_schema
 from paimon_spark.sql.ddl.views import ViewHandler
 from paimon_spark.sql.format import install_format
-from paimon_spark.sql.format_table import FORMAT_TABLE_CAPABILITIES, FormatTableHandler
+from paimon_spark.sql.format_table import FORMAT_TABLE_CAPABILITIES, FormatTableHandler, StagedFormatTableHandler
 from paimon_spark.sql.reads.functions import list_functions, load_function
 from paimon_spark.sql.session_options import PREFIX, session_options, table_options
 from paimon_spark.sql.staged import StagedHandler
@@ -291,10 +291,14 @@ class CatalogHandler(ViewHandler, CatalogEndpoint):
     def alter_table(self, identifier: Any, changes: Any) -> Any:
         """Change the schema or the options of a table and return it."""
         parts = self._parts(identifier)
-        table = self._open(parts)
+        table = self._opened(parts)
         try:
             if isinstance(table, SystemTable):
                 raise read_only(table.location)
+            if isinstance(table, FormatTable):
+                stated = schema_changes(self.jvm.active_session(), changes, table.schema)
+                altered = self.catalog.alter_format_table(self._identifier(parts), stated)
+                return self._format_table(parts, altered)
             if self.jvm.is_called_by("DatasetManager$", "materializeTable"):  # of a declarative pipeline
                 changes = without_nullable_keys(changes, table.schema)
             changed = table.alter(schema_changes(self.jvm.active_session(), changes, table.schema))
@@ -373,6 +377,10 @@ class CatalogHandler(ViewHandler, CatalogEndpoint):
     def open_table(self, identifier: Any) -> AnyTable:
         """Return the table of an identifier. Raise NoSuchTableException if it is missing."""
         return self._open(self._parts(identifier))
+
+    def open_any_kind(self, identifier: Any) -> AnyTable | FormatTable:
+        """Return the table of an identifier, also a format table. Errors as for `open_table`."""
+        return self._opened(self._parts(identifier))
 
     def _open(self, parts: Sequence[str]) -> AnyTable:
         """Return a table as `_opened`. Raise UnsupportedError for a format table."""
@@ -453,10 +461,7 @@ class CatalogHandler(ViewHandler, CatalogEndpoint):
         schema = self._schema(identifier, columns, partitions, properties, constraints)
         name = self._identifier(self._parts(identifier))
         if is_format_table(schema.options):
-            raise UnsupportedError(
-                f"{operation} is not possible for the format table {self._full_name(self._parts(identifier))}: run "
-                "CREATE TABLE, then INSERT"
-            )
+            return self._staged_format_table(identifier, schema, operation)
         stage = partial(self.catalog.stage_table, name, replace_existing=operation != Operation.CREATE)
         refused = None
         self.create_default()
@@ -484,6 +489,21 @@ class CatalogHandler(ViewHandler, CatalogEndpoint):
             saves=self.jvm.is_called_by("DataFrameWriter", "saveAsTable"),
         )
         return self.jvm.connector_class("Staged")(self._description(handler), handler_of(self.jvm, handler))
+
+    def _staged_format_table(self, identifier: Any, schema: Schema, operation: str) -> Any:
+        """Create a format table, which is dropped again if its rows cannot be written."""
+        parts = self._parts(identifier)
+        if operation != Operation.CREATE:
+            raise UnsupportedError(
+                f"{operation} is not possible for the format table {self._full_name(parts)}, which cannot be replaced: "
+                "run DROP TABLE, then CREATE TABLE ... AS SELECT"
+            )
+        table, drop = self._created_format_table(identifier, schema), partial(self.drop_table, identifier)
+        handler = StagedFormatTableHandler(
+            self.jvm, table, table.schema, {}, self.catalog, self._full_name(parts), drop=drop
+        )
+        text = description(handler.name, table.schema, table.path, FORMAT_TABLE_CAPABILITIES, computed=False)
+        return self.jvm.connector_class("Staged")(text, handler_of(self.jvm, handler))
 
     def _staged_bare(
         self, name: Identifier, schema: Schema, stage: Callable[[Schema], StagedTable], error: InvalidInputError

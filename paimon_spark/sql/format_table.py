@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -13,7 +13,7 @@ from paimon_core.engine import TRUE, FormatFile, Predicate, conjunction, predica
 from paimon_core.errors import InvalidInputError, UnsupportedError, hide_secrets
 from paimon_spark.format_table import FormatTableReader, write_format_table
 from paimon_spark.sql.bridge.conversions import frame_of, java_map, row_arrays
-from paimon_spark.sql.bridge.endpoints import ScanEndpoint
+from paimon_spark.sql.bridge.endpoints import ScanEndpoint, StagedEndpoint
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.ddl.partitions import partition_texts, value_of_internal
 from paimon_spark.sql.reads.native import (
@@ -119,7 +119,7 @@ class FormatTableHandler(TableHandler):
         return row_arrays(self.jvm, [texts for _, texts in self._matching(list(names), list(values))])
 
     def create_partition(self, values: Any) -> None:
-        """Create the directory of a partition."""
+        """Add a partition without rows."""
         self.table.add_partition(self._partition(list(values)))
 
     def drop_partition(self, values: Any) -> bool:
@@ -127,6 +127,13 @@ class FormatTableHandler(TableHandler):
         matches = self._matching(list(self.schema.partition_keys), list(values))
         for partition, _ in matches:
             self.table.drop_partitions(partition)
+        return bool(matches)
+
+    def truncate_partition(self, values: Any) -> bool:
+        """Delete the files of a partition, which stays; return False if it does not exist."""
+        matches = self._matching(list(self.schema.partition_keys), list(values))
+        for partition, _ in matches:
+            self.table.truncate_partitions(partition)
         return bool(matches)
 
     def load_partition(self, values: Any) -> Any:
@@ -186,6 +193,21 @@ class FormatTableHandler(TableHandler):
             f"{self.name} is a format table, whose {self.table.format} files can only be added and replaced: it has no "
             f"{what}"
         )
+
+
+@dataclass
+class StagedFormatTableHandler(FormatTableHandler, StagedEndpoint):
+    """The handler of a new format table and its first rows. The table is visible without them, as in Java."""
+
+    drop: Callable[[], bool] = field(kw_only=True)
+    """A function that drops the table."""
+
+    def publish(self) -> None:
+        """Keep the table, whose rows are there already."""
+
+    def discard(self) -> None:
+        """Drop the table with its files."""
+        self.drop()
 
 
 @dataclass

@@ -109,6 +109,10 @@ class TableHandler(TableReads, TableEndpoint, PartitionsEndpoint, WriteEndpoint,
         """Remove the rows of a partition; return False if it has no rows."""
         return drop_partition(self.table, list(values))
 
+    def truncate_partition(self, values: Any) -> bool:
+        """Remove the rows of a partition, which then does not exist; return False if it has no rows."""
+        return self.drop_partition(values)
+
     def load_partition(self, values: Any) -> Any:
         """Return the numbers of rows, bytes and files of a partition as a Java map of texts."""
         return java_map(self.jvm, partition_metadata(self.table, list(values)))

@@ -95,6 +95,9 @@ def scripted_server() -> Iterator[ScriptedServer]:
         server.server_close()
 
 
+_COUNTS = ("recordCount", "fileSizeInBytes", "fileCount")
+
+
 @dataclass
 class CatalogServer:
     """A small REST catalog over a directory, for tests without Java. It commits as a server of Paimon does.
@@ -123,6 +126,10 @@ class CatalogServer:
     """For the names of some tables the names of the tables whose files they have."""
     format_tables: dict[str, Any] = field(default_factory=dict)
     """The schemas of the format tables, by name, as JSON."""
+    partitions: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    """The partitions that the server lists of format tables, by the name of the table, as JSON."""
+    paths: dict[str, str] = field(default_factory=dict)
+    """The directories of renamed format tables, by name."""
     done: list[Any] | None = None
     """The partitions that were marked as done, as pairs of a table and {column: value}; `None`: it marks none."""
     tokens: list[Any] = field(default_factory=list)
@@ -171,6 +178,11 @@ class CatalogServer:
                 self.objects[("views", *target)] = self.objects.pop(("views", *source))
             case ["p", "tables", "rename"]:
                 source, target = (".".join(asked.body[end].values()) for end in _ENDS)
+                if source in self.format_tables:
+                    self.paths[target] = self._format_path(source)
+                    self.format_tables[target] = self.format_tables.pop(source)
+                    self.partitions[target] = self.partitions.pop(source, [])
+                    return 200, None
                 catalog.rename_table(source, target)
                 self.tables[target] = self.tables.pop(source)
             case ["p", "databases", database, "tables"] if method == "GET":
@@ -225,22 +237,54 @@ class CatalogServer:
         self.catalog.database_properties(name.partition(".")[0])
         self.format_tables[name] = schema
 
-    def _format_table(self, method: str, name: str) -> Any:
+    def _format_path(self, name: str) -> str:
+        usual = self.paths.get(name, f"{self.directory}/{name.replace('.', '.db/')}")
+        return str(self.format_tables[name]["options"].get("path", usual))
+
+    def _format_table(self, asked: Asked, name: str, rest: list[str]) -> Any:
         """Answer a request about a format table."""
-        schema = self.format_tables[name]
-        given = schema["options"].get("path")
-        path = given or f"{self.directory}/{name.replace('.', '.db/')}"
-        if method == "DELETE":
-            del self.format_tables[name]
-            if given is None:
-                shutil.rmtree(path, ignore_errors=True)
-            return 200, None
-        external = given is not None
-        return 200, {"id": name, "name": name, "path": path, "isExternal": external, "schemaId": 0, "schema": schema}
+        schema, path = self.format_tables[name], self._format_path(name)
+        external = "path" in schema["options"]
+        match asked.method, rest:
+            case "GET", []:
+                described = {"id": name, "name": name, "path": path, "isExternal": external, "schemaId": 0}
+                return 200, {**described, "schema": schema}
+            case "DELETE", []:
+                del self.format_tables[name]
+                self.partitions.pop(name, None)
+                if not external:
+                    shutil.rmtree(path, ignore_errors=True)
+            case "POST", []:
+                for change in asked.body["changes"]:
+                    _change_format_table(schema, change)
+            case "GET", ["partitions"]:
+                return 200, {"partitions": self.partitions.get(name, [])}
+            case "POST", ["partitions"]:
+                return self._create_partitions(name, asked.body)
+            case "POST", ["partitions", "drop"]:
+                dropped = asked.body["partitionSpecs"]
+                self.partitions[name] = [p for p in self.partitions.get(name, []) if p["spec"] not in dropped]
+            case _:
+                return 501, {"message": f"no {rest}", "code": 501}
+        return 200, None
+
+    def _create_partitions(self, name: str, body: Any) -> Any:
+        """Add partitions, and replace or add what they hold, as Paimon's own server does."""
+        stored = {tuple(p["spec"].items()): p for p in self.partitions.setdefault(name, [])}
+        for spec in body["partitionSpecs"]:
+            if tuple(spec.items()) not in stored:
+                stored[tuple(spec.items())] = {"spec": spec, **dict.fromkeys(_COUNTS, -1)}
+        for counts in body.get("partitionStatistics") or ():
+            partition = stored[tuple(counts["spec"].items())]
+            for key in _COUNTS:
+                old = 0 if body["replaceStatistics"] else max(0, partition[key])
+                partition[key] = old + counts[key]
+        self.partitions[name] = list(stored.values())
+        return 200, {"created": [], "existed": []}
 
     def _table(self, asked: Asked, name: str, rest: list[str]) -> Any:
         if name in self.format_tables:
-            return self._format_table(asked.method, name)
+            return self._format_table(asked, name, rest)
         table = self.catalog.table(self.moved.get(name, name))
         match asked.method, rest:
             case "GET", []:
@@ -288,6 +332,26 @@ class CatalogServer:
             "schema": {**described, "partitionKeys": schema["partitionKeys"]},
             "owner": "ann",
         }
+
+
+def _change_format_table(schema: dict[str, Any], change: dict[str, Any]) -> None:
+    names = [column["name"] for column in schema["fields"]]
+    match change["action"]:
+        case "setOption":
+            schema["options"][change["key"]] = change["value"]
+        case "removeOption":
+            schema["options"].pop(change["key"], None)
+        case "updateComment":
+            schema["comment"] = change["comment"]
+        case "addColumn":
+            added = {"id": len(names), "name": change["fieldNames"][0], "type": change["dataType"]}
+            schema["fields"].append({**added, "description": change["comment"]})
+        case "dropColumn":
+            del schema["fields"][names.index(change["fieldNames"][0])]
+        case "updateColumnComment":
+            schema["fields"][names.index(change["fieldNames"][0])]["description"] = change["newComment"]
+        case action:
+            raise NotImplementedError(action)
 
 
 def _change_view(schema: dict[str, Any], change: dict[str, Any]) -> None:

@@ -10,12 +10,15 @@ from paimon_core.catalog.rest.models import (
     RestPartition,
     RestTable,
     changes_to_json,
+    counts_to_json,
     identifier_to_json,
     object_name,
+    partition_spec,
     schema_to_json,
 )
 from paimon_core.catalog.view import CatalogFunction, View
 from paimon_core.errors import UnsupportedError
+from paimon_core.format_table.registry import PartitionCounts
 from paimon_core.schema.change import SchemaChange
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
@@ -120,6 +123,35 @@ class RestApi:
         except UnsupportedError:
             return None
         return [RestPartition.from_json(record) for record in found]
+
+    def partition_specs(self, name: Identifier) -> list[Mapping[str, str]]:
+        """Return the texts of the values of the partitions of a table, by column.
+
+        Raises RestServerError for an answer without them, UnsupportedError if the server does not list partitions.
+        """
+        found = list(self.client.pages(self._table(name, "partitions"), "partitions", all_pages=True))
+        return [partition_spec(record, name) for record in found]
+
+    def create_partitions(
+        self, name: Identifier, specs: Sequence[Mapping[str, str]], counts: Sequence[PartitionCounts], *, total: bool
+    ) -> None:
+        """Add partitions to a table; one that exists keeps its entry.
+
+        Args:
+            name: the table.
+            specs: the texts of the values of each partition, by column.
+            counts: the rows, bytes and files of some of the partitions.
+            total: True if the counts replace the counts of the server, False to add them.
+        """
+        body: Json = {"partitionSpecs": [dict(spec) for spec in specs], "ignoreIfExists": True}
+        if counts:
+            body |= {"partitionStatistics": list(map(counts_to_json, counts)), "replaceStatistics": total}
+        self.client.post(self._table(name, "partitions"), body)
+
+    def drop_partitions(self, name: Identifier, specs: Sequence[Mapping[str, str]]) -> None:
+        """Remove partitions from a table, if they exist; the server deletes no files. ``specs``: as for creations."""
+        body = {"partitionSpecs": [dict(spec) for spec in specs], "ignoreIfNotExists": True}
+        self.client.post(self._table(name, "partitions", "drop"), body)
 
     def report_done(self, name: Identifier, partitions: Sequence[Mapping[str, str]]) -> None:
         """Mark partitions as done. ``partitions``: the values of each by column, as texts."""

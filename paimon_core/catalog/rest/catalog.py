@@ -1,6 +1,6 @@
 """`RestCatalog`: databases and tables that a server of Paimon's REST interface holds."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Final, TypeVar
@@ -14,6 +14,7 @@ from paimon_core.catalog.rest.client import RestClient, RestNotFoundError
 from paimon_core.catalog.rest.data_tokens import DataToken, DataTokenIO, TokenSource
 from paimon_core.catalog.rest.environment import ExternalEnvironment, RestEnvironment
 from paimon_core.catalog.rest.models import RestPartition, RestTable, view_changes_to_json
+from paimon_core.catalog.rest.partitions import RestPartitions
 from paimon_core.catalog.staged import StagedTable
 from paimon_core.catalog.view import CatalogFunction, View
 from paimon_core.commit.best_effort import best_effort
@@ -30,6 +31,7 @@ from paimon_core.fileio.stores import is_storage_option
 from paimon_core.options import ALL_OPTIONS
 from paimon_core.options.families import DEFAULTS_PREFIX
 from paimon_core.options.option import Options
+from paimon_core.schema.change import SchemaChange
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.schemas import Schemas
 from paimon_core.schema.support import QUERY_AUTH, check_writable
@@ -230,7 +232,8 @@ class RestCatalog(Catalog):
         environment: CatalogEnvironment = RestEnvironment(self.api, name, table.table_id, self._address)
         if table.is_external:  # committed to without the server, as by the Java engine
             environment = ExternalEnvironment(self.api, name, self._address)
-        return RestEntry(_plain_path(table.path), environment, None, table.format_schema(name), name, table)
+        path, schema = _plain_path(table.path), table.format_schema(name)
+        return RestEntry(path, environment, None, schema, table.is_external, name, table)
 
     def _entry(self, name: Identifier) -> TableEntry:
         raise UnsupportedError(
@@ -331,6 +334,12 @@ class RestCatalog(Catalog):
         source = TokenSource(self.api, entry.name, self.storage_options, self._oss_endpoint)
         token = source.load()
         return token, DataTokenIO(entry.path, source, token)
+
+    def _partitions_of(self, name: Identifier) -> RestPartitions:
+        return RestPartitions(self.api, name)
+
+    def _alter_format_table(self, name: Identifier, changes: Sequence[SchemaChange]) -> None:
+        self.api.alter_table(name, changes)
 
     def _create_format_table(self, name: Identifier, schema: TableSchema) -> None:
         options = dict(schema.options)

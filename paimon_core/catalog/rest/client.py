@@ -84,17 +84,23 @@ class RestClient:
         """Delete what a path names. Errors as for `request`."""
         self.request("DELETE", path)
 
-    def pages(self, path: str, key: str, query: Mapping[str, str] | None = None) -> Iterator[Any]:
-        """Yield the elements of a list that the server returns in pages, under ``key`` of each page."""
-        parameters = dict(query or {})
+    def pages(
+        self, path: str, key: str, query: Mapping[str, str] | None = None, *, all_pages: bool = False
+    ) -> Iterator[Any]:
+        """Yield the elements of a list that the server returns in pages, under ``key`` of each page.
+
+        ``all_pages``: True if pages may follow one without elements; else such a page is the last one, as in Java.
+        """
+        parameters, seen = dict(query or {}), set()
         while True:
             page = self.get(path, parameters)
             elements = page.get(key) or []
             yield from elements
             following = page.get("nextPageToken")
-            if not following or not elements:
+            if not following or not (elements or all_pages):
                 return
-            if following == parameters.get("pageToken"):
+            seen.add(parameters.get("pageToken"))
+            if following in seen:
                 raise RestServerError(f"{self._shown(path)} answered the same page token twice: the list has no end")
             parameters["pageToken"] = following
 

@@ -9,6 +9,7 @@ from paimon_core.catalog.rest.client import RestServerError
 from paimon_core.catalog.view import View
 from paimon_core.errors import UnsupportedError
 from paimon_core.fileio.paths import join
+from paimon_core.format_table.registry import PartitionCounts
 from paimon_core.options.option import Options
 from paimon_core.schema.change import (
     AddColumn,
@@ -33,6 +34,7 @@ from paimon_core.types.datatype import DataField, DataType
 from paimon_core.types.parse import field_from_json, field_to_json, parse_type, type_to_json
 
 _PATH: Final = "path"
+_NO_BUCKETS: Final = -1
 _FORMAT_TABLE: Final = "format-table"
 _PAIMON_TYPES: Final = ("table", "materialized-table")
 
@@ -129,6 +131,26 @@ class RestPartition:
             last_file_creation_time=int(answer.get("lastFileCreationTime") or 0),
             done=bool(answer.get("done")),
         )
+
+
+def partition_spec(answer: Any, name: Identifier) -> dict[str, str]:
+    """Return the texts of the values of a partition, by column. Raises RestServerError for an answer without them."""
+    spec = answer.get("spec") if isinstance(answer, Mapping) else None
+    if not isinstance(spec, Mapping) or not all(isinstance(text, str) for text in spec.values()):
+        raise RestServerError(f"the catalog's server describes a partition of {str(name)!r} wrongly: {answer!r}")
+    return dict(spec)
+
+
+def counts_to_json(counts: PartitionCounts) -> dict[str, Any]:
+    """Return the JSON object of what a partition holds. It has no buckets."""
+    return {
+        "spec": dict(counts.spec),
+        "recordCount": counts.rows,
+        "fileSizeInBytes": counts.size,
+        "fileCount": counts.files,
+        "lastFileCreationTime": counts.last_file_millis,
+        "totalBuckets": _NO_BUCKETS,
+    }
 
 
 def identifier_to_json(name: Identifier) -> dict[str, str]:

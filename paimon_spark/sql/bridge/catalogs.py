@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from paimon_core import SystemTable, Table
+from paimon_core import FormatTable, SystemTable, Table
 from paimon_core.engine import AnyTable, Identifier, read_only
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_spark.internals import amend_java_errors, analyzed_plan, session_state, with_advice
@@ -47,9 +47,8 @@ def open_table(jvm: Jvm, spark: SparkSession, parts: Sequence[str], command: str
 
 def open_named(jvm: Jvm, spark: SparkSession, parts: Sequence[str], command: str) -> tuple[list[str], Table]:
     """Return the catalog, the database and the name of a table, and the table. Arguments and errors: `open_table`."""
-    plan = resolved_table(jvm, spark, parts, command)
-    name = [*map(str, (plan.catalog().name(), *plan.identifier().namespace(), plan.identifier().name()))]
-    return name, only_table(_opened(plan, parts, command)[0])
+    handler, identifier, names = _resolved(jvm, spark, parts, command)
+    return names, only_table(handler.open_table(identifier))
 
 
 def only_table(table: AnyTable) -> Table:
@@ -66,17 +65,31 @@ def open_table_and_storage(
 
     Arguments and errors are the same as for `open_table`, but system tables are accepted.
     """
-    table, handler = _opened(resolved_table(jvm, spark, parts, command), parts, command)
-    storage = handler.catalog.storage_options.items()
+    handler, identifier, _ = _resolved(jvm, spark, parts, command)
+    storage, table = handler.catalog.storage_options.items(), handler.open_table(identifier)
     return table, {**{str(key): str(value) for key, value in storage}, **catalog_option(table)}
 
 
-def _opened(plan: Any, parts: Sequence[str], command: str) -> tuple[AnyTable, Any]:
-    """Return the table of a ResolvedTable, and the handler of its catalog; as `open_table` with system tables."""
-    handler = _installed.get(str(plan.catalog().name()))
+def open_any_kind(
+    jvm: Jvm, spark: SparkSession, parts: Sequence[str], command: str
+) -> tuple[AnyTable | FormatTable, list[str]]:
+    """Resolve a name and return its table of any kind, and the parts of its full name.
+
+    Arguments and errors are the same as for `open_table`, but system tables and format tables are accepted.
+    """
+    handler, identifier, names = _resolved(jvm, spark, parts, command)
+    return handler.open_any_kind(identifier), names
+
+
+def _resolved(jvm: Jvm, spark: SparkSession, parts: Sequence[str], command: str) -> tuple[Any, Any, list[str]]:
+    """Return the handler of the catalog of a table, the table's Identifier and the parts of its full name."""
+    plan = resolved_table(jvm, spark, parts, command)
+    identifier = plan.identifier()
+    names = [*map(str, (plan.catalog().name(), *identifier.namespace(), identifier.name()))]
+    handler = _installed.get(names[0])
     if handler is None:
         raise UnsupportedError(f"{'.'.join(parts)} is not a Paimon table: {command} is not possible")
-    return handler.open_table(plan.identifier()), handler
+    return handler, identifier, names
 
 
 def resolved_table(jvm: Jvm, spark: SparkSession, parts: Iterable[str], command: str) -> Any:

@@ -130,6 +130,9 @@ class PartitionsEndpoint(Protocol):
     def drop_partition(self, values: Any) -> bool:
         """Remove the rows of a partition; return False if it has no rows."""
 
+    def truncate_partition(self, values: Any) -> bool:
+        """Remove the rows of a partition; return False if it has no rows, or does not exist."""
+
     def load_partition(self, values: Any) -> Any:
         """Return the properties of a partition as a Java map."""
 

@@ -21,7 +21,7 @@ from paimon_core import (
     UpdateTableComment,
     UpdateType,
 )
-from paimon_core.engine import FIRST, ColumnPosition, DropPrimaryKey, SchemaChange
+from paimon_core.engine import FIRST, ColumnPosition, DropPrimaryKey, SchemaChange, is_format_table
 from paimon_core.errors import UnsupportedError
 from paimon_core.types.datatype import DataType, with_nullable
 from paimon_spark.option_names import check_property
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 _PRIMARY_KEY = "primary-key"
 _RESERVED = {
     "location": "the directory of a table is fixed",
-    "provider": "every table of the catalog is a Paimon table",
+    "provider": "the kind of a table is fixed",
 }
 
 
@@ -86,6 +86,8 @@ class _Alter:
             return [DropPrimaryKey()]
         if kind == "RemoveProperty" and change.property() not in ("comment", *self.schema.options):
             _log.warning("UNSET TBLPROPERTIES changes nothing: the table has no property %r", change.property())
+        if kind == "SetProperty" and not is_format_table(self.schema.options):
+            check_property(change.property())
         if kind in _OF_TABLE:
             return [_OF_TABLE[kind](change)]
         path = tuple(change.fieldNames()) if "Column" in kind else ()
@@ -143,7 +145,6 @@ def _set_property(change: Any) -> SchemaChange:
     key = change.property()
     if key in _RESERVED:
         raise UnsupportedError(f"property {key!r} cannot be set: {_RESERVED[key]}")
-    check_property(key)
     return UpdateTableComment(change.value()) if key == "comment" else SetOption(key, change.value())
 
 

@@ -12,7 +12,7 @@ from pyspark.sql import types as spark
 from paimon_core import Schema, TableSchema
 from paimon_core.engine import FORMAT_TABLE_FORMATS, is_format_table, metadata_fields, tracking_fields
 from paimon_core.errors import InvalidInputError, UnsupportedError
-from paimon_core.options.file import OF_OPENING
+from paimon_core.options.file import FILE_FORMAT, OF_OPENING
 from paimon_core.options.parse import column_list
 from paimon_core.types.datatype import ArrayType, DataField, DataType, MapType, RowType, with_nullable
 from paimon_spark.char_columns import catalog_columns, check_types_replaced
@@ -185,7 +185,8 @@ def spark_properties(schema: TableSchema, location: str) -> dict[str, str]:
     """Return the properties of a table: its options, keys, comment and location."""
     keys = {"primary-key": ",".join(schema.primary_keys)} if schema.primary_keys else {}
     comment = {"comment": schema.comment} if schema.comment else {}
-    return {**dict(schema.options), **keys, **comment, "provider": "paimon", "location": location}
+    provider = schema.options.value(FILE_FORMAT) if is_format_table(schema.options) else "paimon"
+    return {**dict(schema.options), **keys, **comment, "provider": provider, "location": location}
 
 
 def _partition_columns(transforms: Iterable[Any]) -> list[str]:

@@ -7,11 +7,11 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from paimon_core import Table
+from paimon_core import FormatTable, Table
 from paimon_core.engine import PartitionText, live_entries, partition_predicate, partition_values
 from paimon_core.errors import UnsupportedError
 from paimon_core.options.bucket import PARTITION_DEFAULT_NAME
-from paimon_spark.sql.bridge.catalogs import open_table_and_storage
+from paimon_spark.sql.bridge.catalogs import open_any_kind
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.bridge.spark_errors import analysis_error
 from paimon_spark.sql.statements.tokens import Cursor, SyntaxMismatch
@@ -39,22 +39,22 @@ class DropPartitionsStatement:
     def is_partial(self, jvm: Jvm, spark: SparkSession) -> bool:
         """Return True if some partition leaves out a column; Spark runs, or refuses, all other statements."""
         try:
-            table, _ = open_table_and_storage(jvm, spark, self.table, _COMMAND)
+            table, _ = open_any_kind(jvm, spark, self.table, _COMMAND)
         except (Py4JJavaError, UnsupportedError):
-            return False  # Spark reports a missing table, and drops partitions of a format table
-        if not isinstance(table, Table):
+            return False  # Spark reports a missing table
+        if not isinstance(table, Table | FormatTable):
             return False
         keys = {key.lower() for key in table.schema.partition_keys}
         names = [{name.lower() for name in spec} for spec in self.specs]
         return all(spec_names <= keys for spec_names in names) and any(spec_names < keys for spec_names in names)
 
     def run(self, jvm: Jvm, spark: SparkSession) -> Sequence[Sequence[Any]]:
-        """Remove the partitions in one commit; return no row.
+        """Remove the partitions, those of a table of Paimon in one commit; return no row.
 
         Raises PARTITIONS_NOT_FOUND, and removes nothing, if one of them matches no partition; not with IF EXISTS.
         """
-        table, _ = open_table_and_storage(jvm, spark, self.table, _COMMAND)
-        assert isinstance(table, Table)
+        table, _ = open_any_kind(jvm, spark, self.table, _COMMAND)
+        assert isinstance(table, Table | FormatTable)
         null_name = table.schema.options.value(PARTITION_DEFAULT_NAME)
         partitions = [
             partition_values(table.schema, _texts(spec, null_name), _COMMAND, table.path) for spec in self.specs
@@ -62,7 +62,11 @@ class DropPartitionsStatement:
         missing = [spec for spec, values in zip(self.specs, partitions, strict=True) if not _exists(table, values)]
         if missing and not self.ignore:
             raise _not_found(jvm, table.path, missing)
-        table.drop_partitions(partitions)
+        if isinstance(table, Table):
+            table.drop_partitions(partitions)
+        else:
+            for values in partitions:
+                table.drop_partitions(values)
         return []
 
 
@@ -121,7 +125,9 @@ def _texts(spec: Spec, null_name: str) -> list[PartitionText]:
     return [PartitionText(n, null_name) if t is None else PartitionText(n, t, quoted=True) for n, t in spec.items()]
 
 
-def _exists(table: Table, values: dict[str, object]) -> bool:
+def _exists(table: Table | FormatTable, values: dict[str, object]) -> bool:
+    if isinstance(table, FormatTable):
+        return bool(table.partitions_with(values))
     snapshot = table.snapshot()
     if snapshot is None:
         return False

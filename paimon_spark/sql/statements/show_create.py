@@ -7,7 +7,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from paimon_core import TableSchema
+from paimon_core import FormatTable, TableSchema
+from paimon_core.engine import is_format_table
 from paimon_core.errors import PaimonError
 from paimon_core.types.datatype import (
     ArrayType,
@@ -18,7 +19,7 @@ from paimon_core.types.datatype import (
     RowType,
     with_nullable,
 )
-from paimon_spark.sql.bridge.catalogs import open_table, resolved_table
+from paimon_spark.sql.bridge.catalogs import only_table, open_any_kind
 from paimon_spark.sql.bridge.conversions import struct_of_ddl
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.ddl.defaults import default_sql
@@ -28,6 +29,8 @@ from paimon_spark.types import spark_type
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OF_CLAUSES = ("comment", "provider", "location", "owner")
+_OF_USING = ("type", "file.format")
+"""The properties that the clause USING sets for a format table."""
 _SECRETS = {
     "spark.redaction.regex": "(?i)secret|password|token|access[.]?key",
     "spark.sql.redaction.options.regex": "(?i)url",
@@ -50,10 +53,11 @@ class ShowCreateStatement:
 
     def run(self, jvm: Jvm, spark: SparkSession) -> Sequence[Sequence[Any]]:
         """Return the statement."""
-        resolved = resolved_table(jvm, spark, self.table, "SHOW CREATE TABLE")
-        table = open_table(jvm, spark, self.table, "SHOW CREATE TABLE")
-        identifier = resolved.identifier()
-        name = [str(resolved.catalog().name()), *map(str, identifier.namespace()), str(identifier.name())]
+        table, name = open_any_kind(jvm, spark, self.table, "SHOW CREATE TABLE")
+        if isinstance(table, FormatTable):  # without LOCATION, the catalog chooses the directory, and deletes it
+            location = table.path if table.is_external else None
+            return [[create_statement(jvm, name, table.schema, location)]]
+        table = only_table(table)
         return [[create_statement(jvm, name, table.schema, table.path)]]
 
 
@@ -66,30 +70,30 @@ def parse_show_create(text: str) -> ShowCreateStatement | None:
     return ShowCreateStatement(table) if cursor.next.kind == "end" else None
 
 
-def create_statement(jvm: Jvm, name: Sequence[str], schema: TableSchema, location: str) -> str:
+def create_statement(jvm: Jvm, name: Sequence[str], schema: TableSchema, location: str | None) -> str:
     """Return a CREATE TABLE statement. Comments at its end list what SQL cannot declare. Secrets are redacted.
 
     Args:
         jvm: the JVM of the session, which parses types.
         name: the parts of the table's name.
         schema: the schema of the table.
-        location: the directory of the table.
+        location: the directory of the table; `None`: the catalog chooses it.
     """
-    properties = spark_properties(schema, location)
+    properties = spark_properties(schema, location or "")
     secret = [re.compile(str(jvm.spark.conf.get(key, usual))) for key, usual in _SECRETS.items()]
     options = sorted(
         (key, _HIDDEN if any(pattern.search(key) or pattern.search(value) for pattern in secret) else value)
         for key, value in properties.items()
-        if key not in _OF_CLAUSES
+        if key not in _OF_CLAUSES and not (is_format_table(properties) and key in _OF_USING)
     )
     keys = ", ".join(map(_name, schema.partition_keys))
     columns = ",\n  ".join(map(_column, schema.fields))
     parts = [
         f"CREATE TABLE {'.'.join(map(_name, name))} (\n  {columns})",
-        "USING paimon",
+        f"USING {properties['provider']}",
         f"PARTITIONED BY ({keys})" if keys else "",
         f"COMMENT {_text(schema.comment)}" if schema.comment else "",
-        f"LOCATION {_text(location)}",
+        f"LOCATION {_text(location)}" if location is not None else "",
         "TBLPROPERTIES (\n  " + ",\n  ".join(f"{_text(key)} = {_text(value)}" for key, value in options) + ")"
         if options
         else "",

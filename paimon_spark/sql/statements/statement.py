@@ -17,6 +17,7 @@ from paimon_spark.sql.statements.functions import (
     parse_describe_function,
     parse_drop_function,
 )
+from paimon_spark.sql.statements.repair import parse_repair
 from paimon_spark.sql.statements.show_create import parse_show_create
 from paimon_spark.sql.statements.show_tables import parse_show_tables
 
@@ -59,6 +60,7 @@ class Family:
 FAMILIES = (
     Family(("ALTER", "TAG"), tags.parse_alter),
     Family(("ALTER", "PARTITION"), parse_drop_partitions),
+    Family(("MSCK", "REPAIR"), parse_repair),
     Family(("SHOW", "TAGS"), tags.parse_show),
     Family(("ANALYZE", "STATISTICS"), parse_analyze),
     Family(("COPY", "INTO"), parse_copy),

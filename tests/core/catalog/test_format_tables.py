@@ -1,6 +1,9 @@
 """Format tables in the catalogs that hold them, a REST server and a Hive metastore in this process."""
 
+import datetime as dt
 import pickle
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,8 +11,26 @@ import pytest
 
 from paimon_core import FileSystemCatalog, FormatTable, Schema, open_catalog
 from paimon_core.catalog.rest.client import RestServerError
-from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
-from paimon_core.schema.change import SetOption
+from paimon_core.errors import (
+    AlreadyExistsError,
+    CorruptedError,
+    InvalidInputError,
+    NotFoundError,
+    PermissionDeniedError,
+    UnsupportedError,
+)
+from paimon_core.schema.change import (
+    FIRST,
+    AddColumn,
+    DropColumn,
+    MoveColumn,
+    RemoveOption,
+    RenameColumn,
+    SetOption,
+    UpdateComment,
+    UpdateTableComment,
+    UpdateType,
+)
 from tests.support.metastore_double import metastore_double
 from tests.support.rest_server import catalog_server
 
@@ -158,3 +179,192 @@ def test_hive_renames_a_format_table(hive):
     catalog.rename_table("db.t", "db.u")
     assert catalog.format_table("db.u").to_arrow().num_rows == 2
     assert isinstance(catalog.named_table("db.u"), FormatTable)
+
+
+BY_DAY = Schema(
+    pa.schema([("id", pa.int32()), ("dt", pa.date32()), ("p", pa.string())]),
+    partition_keys=["dt", "p"],
+    options={"file.format": "csv", "metastore.partitioned-table": "true"},
+)
+DAY = dt.date(2024, 1, 1)
+DAYS = pa.table({"id": [1, 2, 3], "dt": [DAY, DAY, None], "p": ["x/y", "z", "z"]})
+
+
+def ids(table, **read):
+    return sorted(table.to_arrow(["id"], **read)["id"].to_pylist())
+
+
+def counts(server, name="db.t"):
+    """Return the rows and files of each partition as the server counts them."""
+    found = server.partitions.get(name, [])
+    return {"/".join(p["spec"].values()): (p["recordCount"], p["fileCount"]) for p in found}
+
+
+def test_only_partitions_in_the_catalog_have_rows(rest):
+    catalog, server = rest
+    table = pickle.loads(pickle.dumps(catalog.create_format_table("db.t", BY_DAY)))
+    assert (table.has_catalog_partitions, table.partitions()) == (True, [])
+    table.write(DAYS)
+    table.write(DAYS.slice(0, 1))
+    null = "__DEFAULT_PARTITION__"
+    assert counts(server) == {"19723/x/y": (2, 2), "19723/z": (1, 1), f"{null}/z": (1, 1)}
+    assert server.partitions["db.t"][0]["spec"] == {"dt": "19723", "p": "x/y"}
+    assert (ids(table), ids(table, filter="p = 'z' AND id > 2")) == ([1, 1, 2, 3], [3])
+    foreign = Path(table.path, "dt=2024-01-02", "p=new")
+    foreign.mkdir(parents=True)
+    (foreign / "f.csv").write_text("7\n")
+    assert (ids(table), len(table.partitions())) == ([1, 1, 2, 3], 3)
+    assert table.repair_partitions() == ([{"dt": "2024-01-02", "p": "new"}], [])
+    assert ids(table, filter="dt = DATE '2024-01-02'") == [7]
+    assert table.drop_partitions({"p": "z"}) == 2
+    assert (ids(table), set(counts(server))) == ([1, 1, 7], {"19723/x/y", "2024-01-02/new"})
+    assert not Path(table.path, "dt=19723", "p=z").exists()
+    shutil.rmtree(foreign)
+    assert ids(table) == [1, 1]
+    assert table.repair_partitions() == ([], [])
+    assert table.repair_partitions(add=False, drop=True) == ([], [{"dt": "2024-01-02", "p": "new"}])
+    assert table.add_partition({"dt": "2024-01-03", "p": "n"})
+    assert not table.add_partition({"dt": "2024-01-03", "p": "n"})
+    assert (len(table.partitions()), Path(table.path, "dt=19725", "p=n").is_dir()) == (2, True)
+    catalog.rename_table("db.t", "db.u")
+    assert ids(catalog.format_table("db.u")) == [1, 1]
+
+
+def test_overwrites_of_partitions_in_the_catalog(rest):
+    catalog, server = rest
+    table = catalog.create_format_table("db.t", BY_DAY)
+    table.write(DAYS)
+    waiting = Path(table.path, "dt=19723", "p=w")
+    waiting.mkdir()
+    (waiting / "f.csv").write_text("7\n")
+    table.overwrite(DAYS.slice(0, 1))  # what waits for a repair is not a part of the table
+    assert counts(server)["19723/x/y"] == (1, 1)
+    assert counts(server)["19723/z"] == (0, 0)
+    assert (ids(table), waiting.joinpath("f.csv").exists()) == ([1], True)
+    row = pa.table({"id": [8], "dt": [DAY], "p": ["w"]})
+    table.overwrite(row, "dynamic")  # the old rows must not appear with the new partition
+    assert ids(table) == [1, 8]
+    table.overwrite(row.slice(0, 0), {"dt": "2024-01-01"})
+    assert (ids(table), counts(server)["19723/w"], len(table.partitions())) == ([], (0, 0), 4)
+    table.write(DAYS)
+    table.truncate_partitions({"p": "z"})
+    assert (ids(table), counts(server)["19723/z"]) == ([1], (0, 0))
+    table.truncate()
+    assert (ids(table), len(table.partitions()), counts(server)["19723/x/y"]) == ([], 4, (0, 0))
+    with pytest.raises(InvalidInputError, match=r"no partition of db\.t is named"):
+        table.truncate_partitions({})
+
+
+def test_partitions_that_cannot_be_registered_leave_no_files(rest):
+    catalog, server = rest
+    table, usual = catalog.create_format_table("db.t", BY_DAY), server.server.answer
+    table.write(DAYS)
+    server.server.answer = lambda asked: (403, {}) if asked.path.endswith("partitions") else usual(asked)
+    with pytest.raises(PermissionDeniedError):
+        table.write(DAYS)
+    server.server.answer = lambda asked: (403, {}) if asked.body else usual(asked)
+    with pytest.raises(PermissionDeniedError):
+        table.overwrite(DAYS.slice(0, 1))
+    server.server.answer = usual
+    assert (ids(table), len(list(Path(table.path).rglob("data-*")))) == ([1, 2, 3], 3)
+
+
+@pytest.mark.parametrize("spec", [{"dt": "19723"}, {"dt": "19723", "p": ""}, {"dt": "19723", "q": "x"}])
+def test_entry_that_names_no_partition(rest, spec):
+    catalog, server = rest
+    table = catalog.create_format_table("db.t", BY_DAY)
+    server.partitions["db.t"] = [{"spec": spec}]
+    with pytest.raises(CorruptedError, match=r"the catalog lists the partition .* of db\.t, which has .* dt, p"):
+        table.to_arrow()
+
+
+def test_partitions_on_several_pages(rest):
+    """A page without partitions is not the last one, and a list without end is an error."""
+    catalog, server = rest
+    table, usual = catalog.create_format_table("db.t", BY_DAY), server.server.answer
+    table.write(DAYS)
+    whole = server.partitions["db.t"]
+    pages = {"": [], "a": whole[:2], "b": [], "c": whole[2:]}
+    following = {"": "a", "a": "b", "b": "c", "c": None}
+
+    def paged(asked):
+        path, _, query = asked.path.partition("?")
+        if not path.endswith("partitions"):
+            return usual(asked)
+        token = query.partition("pageToken=")[2]
+        return 200, {"partitions": pages[token], "nextPageToken": following[token]}
+
+    server.server.answer = paged
+    assert ids(table) == [1, 2, 3]
+    following["c"] = "a"
+    with pytest.raises(RestServerError, match="the same page token twice"):
+        table.to_arrow()
+
+
+@pytest.mark.parametrize("catalog_kind", ["rest", "hive"])
+def test_catalog_that_lists_no_partitions(request, catalog_kind, tmp_path):
+    catalog = request.getfixturevalue(catalog_kind)[0]
+    options = {**BY_DAY.options, **({"path": str(tmp_path / "t")} if catalog_kind == "rest" else {})}
+    reason = "makes it external" if catalog_kind == "rest" else "only REST catalogs list partitions"
+    with pytest.raises(UnsupportedError, match=rf"db\.t has 'metastore.partitioned-table' = 'true', but .*{reason}"):
+        catalog.create_format_table("db.t", replace(BY_DAY, options=options))
+    engine = {**BY_DAY.options, "file.format": "orc", "format-table.implementation": "engine"}
+    with pytest.raises(InvalidInputError, match="which reads the directories instead of the catalog"):
+        catalog.create_format_table("db.t", replace(BY_DAY, options=engine))
+    plain = catalog.create_format_table("db.t", CSV)
+    with pytest.raises(UnsupportedError, match=r"the partitions of db\.t are its directories"):
+        plain.repair_partitions()
+
+
+def test_rest_alters_a_format_table(rest):
+    catalog, _ = rest
+    catalog.create_format_table("db.t", CSV).write(ROWS)
+    changes = [
+        AddColumn("x", "INT", "new"),
+        UpdateTableComment("changed"),
+        UpdateComment("s", "a text"),
+        SetOption("csv.include-header", "true"),
+        RemoveOption("note.mine"),
+    ]
+    table = catalog.alter_format_table("db.t", changes)
+    table.write(pa.table({"id": [3], "s": ["c"], "p": ["x"], "x": [7]}))
+    assert [(f.name, f.description) for f in table.schema.fields][1::2] == [("s", "a text"), ("x", "new")]
+    assert (table.schema.comment, table.schema.options.get("note.mine")) == ("changed", None)
+    assert table.to_arrow(["id", "x"]).sort_by("id").to_pylist()[-1] == {"id": 3, "x": 7}
+    orc = catalog.create_format_table("db.o", Schema(COLUMNS, options={"file.format": "orc"}))
+    orc.write(ROWS)
+    changed = catalog.alter_format_table("db.o", [DropColumn("s"), AddColumn("n", "ARRAY<INT>")])
+    assert changed.to_arrow().to_pylist() == [{"id": 1, "p": "x", "n": None}, {"id": 2, "p": None, "n": None}]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "problem"),
+    [
+        (RenameColumn("s", "t"), UnsupportedError, "RenameColumn is not possible .*: the files keep their columns"),
+        (UpdateType("id", "BIGINT"), UnsupportedError, "UpdateType is not possible"),
+        (MoveColumn("s", FIRST), UnsupportedError, "MoveColumn is not possible"),
+        (DropColumn("s"), UnsupportedError, "the files and directories keep the values"),
+        (AddColumn("x", "INT NOT NULL"), UnsupportedError, "leave out NOT NULL and DEFAULT"),
+        (AddColumn("x", "INT", position=FIRST), UnsupportedError, "a new column is the last one"),
+        (AddColumn(["s", "x"], "INT"), UnsupportedError, "the fields of a column are as in its files"),
+        (AddColumn("S", "INT"), AlreadyExistsError, "column 'S' of db.t exists already"),
+        (AddColumn("x", "TIMESTAMP_LTZ(6)"), UnsupportedError, "cannot be stored in CSV"),
+        (UpdateComment("z", "c"), InvalidInputError, "'z' is not a column of db.t"),
+        (SetOption("file.format", "orc"), InvalidInputError, "'file.format' of format table db.t cannot change"),
+        (SetOption("bucket", "2"), InvalidInputError, "option 'bucket' has no effect"),
+        (RemoveOption("type"), InvalidInputError, "'type' of format table db.t cannot change"),
+    ],
+)
+def test_change_that_old_rows_would_not_survive(rest, change, error, problem):
+    catalog, server = rest
+    catalog.create_format_table("db.t", CSV)
+    before = repr(server.format_tables)
+    with pytest.raises(error, match=problem):
+        catalog.alter_format_table("db.t", [change])
+    assert repr(server.format_tables) == before
+
+
+def test_hive_alters_no_format_table(hive):
+    hive[0].create_format_table("db.t", CSV)
+    with pytest.raises(UnsupportedError, match=r"'db\.t' cannot be altered .* as in Java, only REST catalogs"):
+        hive[0].alter_format_table("db.t", [UpdateTableComment("c")])

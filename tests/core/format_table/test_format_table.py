@@ -266,7 +266,6 @@ def test_malformed_json(make):
         ({"csv_mode": "failfast"}, InvalidInputError, "option 'csv.mode' has no effect on a format table of parquet"),
         ({"format__table_x": "1"}, UnsupportedError, "option 'format-table.x' of format table db.t is not supported"),
         ({"primary__key": "id"}, InvalidInputError, "db.t cannot have a primary key"),
-        ({"metastore_partitioned__table": "true", "partition": "s"}, UnsupportedError, "listed by the catalog"),
         (
             {"file_format": "csv", "format__table_implementation": "engine"},
             UnsupportedError,

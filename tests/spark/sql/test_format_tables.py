@@ -102,11 +102,16 @@ REFUSED = {
     "UPDATE files.db.t SET id = 1": "files.db.t is a format table",
     "MERGE INTO files.db.t USING (SELECT 1 AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE": "is a format table",
     "SELECT * FROM files.db.t VERSION AS OF 1": "files.db.t is a format table, which has no versions",
-    "ALTER TABLE files.db.t ADD COLUMN x INT": "files.db.t is a format table, for which this statement is not possible",
+    "ALTER TABLE files.db.t RENAME COLUMN s TO u": "RenameColumn is not possible for the format table db.t",
+    "ALTER TABLE files.db.t SET TBLPROPERTIES ('bucket' = '2')": "option 'bucket' has no effect",
+    "MSCK REPAIR TABLE files.db.t": "the partitions of db.t are its directories, so there is nothing to repair",
+    "MSCK REPAIR TABLE files.db.t NOW": "syntax error",
+    "MSCK REPAIR TABLE pm.{database}.paimon": "MSCK REPAIR TABLE is not possible for pm.{database}.paimon, a table of",
     "SELECT * FROM files.db.`t$files`": "it has no branches, no system tables",
     "CALL files.sys.compact('db.t')": "db.t is a format table, without snapshots",
     "INSERT INTO files.db.t REPLACE WHERE id = 1 SELECT 1, 'a'": "an overwrite replaces whole partitions",
-    "CREATE TABLE files.db.u USING csv AS SELECT 1 AS a": "is not possible for the format table files.db.u",
+    "CREATE OR REPLACE TABLE files.db.t USING csv AS SELECT 1 AS a": "the format table files.db.t, which cannot be rep",
+    "CREATE TABLE files.db.u USING csv AS SELECT 'a\nb' AS a": "a line break",
     "CREATE TABLE files.db.u (a TIMESTAMP) USING csv": "cannot be stored in CSV files: the text would depend on",
     "CREATE TABLE files.db.u (a INT) USING csv TBLPROPERTIES ('bucket' = '2')": "option 'bucket' has no effect",
     "CREATE TABLE files.db.u (a INT) USING csv TBLPROPERTIES ('file.format' = 'orc')": "USING csv and the property",
@@ -129,8 +134,82 @@ def error_of(run, statement):
 @pytest.mark.more
 def test_other_statements_are_refused(run):
     run("CREATE TABLE files.db.t (id INT, s STRING) USING csv")
+    run(f"CREATE TABLE IF NOT EXISTS pm.{run.database}.paimon (a INT)")
     errors = {statement: error_of(run, statement) for statement in REFUSED}
-    assert {statement: error for statement, error in errors.items() if REFUSED[statement] not in error} == {}
+    expected = {statement: text.format(database=run.database) for statement, text in REFUSED.items()}
+    assert {statement: error for statement, error in errors.items() if expected[statement] not in error} == {}
     with pytest.raises(Exception, match="does not support either micro-batch"):
         run.spark.readStream.table("files.db.t").writeStream.format("noop").start().processAllAvailable()
     assert run("SHOW TABLES IN files.db") == [("db", "t", False)]
+
+
+def test_partitions_in_the_catalog(run, server):
+    """Only partitions that the server lists have rows; MSCK REPAIR TABLE compares its list with the directories."""
+    options = "TBLPROPERTIES ('metastore.partitioned-table' = 'true')"
+    run(f"CREATE TABLE files.db.t (id INT, dt DATE, p STRING) USING csv PARTITIONED BY (dt, p) {options}")
+    run("INSERT INTO files.db.t VALUES (1, DATE'2024-01-01', 'x'), (2, DATE'2024-01-01', 'y/z'), (3, NULL, 'x')")
+    assert [p["recordCount"] for p in server.partitions["db.t"]] == [1, 1, 1]
+    root = Path(open_catalog(options=server.options).format_table("db.t").path)
+    foreign = root / "dt=2024-01-02" / "p=n"
+    foreign.mkdir(parents=True)
+    (foreign / "f.csv").write_text("7\n")
+    assert run("SELECT id FROM files.db.t ORDER BY id") == [(1,), (2,), (3,)]
+    run("MSCK REPAIR TABLE files.db.t")
+    assert run("SELECT id FROM files.db.t WHERE p = 'n'") == [(7,)]
+    shown = ["dt=2024-01-01/p=x", "dt=2024-01-01/p=y%2Fz", "dt=2024-01-02/p=n", "dt=null/p=x"]
+    assert sorted(run("SHOW PARTITIONS files.db.t")) == [(name,) for name in shown]
+    run("TRUNCATE TABLE files.db.t PARTITION (dt = DATE'2024-01-02')")
+    assert run("SHOW PARTITIONS files.db.t PARTITION (p = 'n')") == [("dt=2024-01-02/p=n",)]
+    foreign.rmdir()
+    run("MSCK REPAIR TABLE files.db.t SYNC PARTITIONS")
+    run("ALTER TABLE files.db.t ADD IF NOT EXISTS PARTITION (dt = DATE'2024-01-03', p = 'm')")
+    run("ALTER TABLE files.db.t DROP PARTITION (dt = DATE'2024-01-01')")
+    assert sorted(run("SHOW PARTITIONS files.db.t")) == [("dt=2024-01-03/p=m",), ("dt=null/p=x",)]
+    run("INSERT OVERWRITE files.db.t PARTITION (dt = DATE'2024-01-03', p = 'm') SELECT 8")
+    assert run("SELECT id FROM files.db.t ORDER BY id") == [(3,), (8,)]
+    with pytest.raises(Exception, match="PARTITIONS_NOT_FOUND"):
+        run("ALTER TABLE files.db.t DROP PARTITION (dt = DATE'2030-01-01')")
+    run("ALTER TABLE files.db.t UNSET TBLPROPERTIES ('metastore.partitioned-table')")
+    assert run("SELECT count(*) FROM files.db.t") == [(2,)]
+
+
+def test_table_is_described_and_altered(run, server):
+    run("CREATE TABLE files.db.t (id INT COMMENT 'a key', s STRING) USING csv COMMENT 'rows' "
+        "TBLPROPERTIES ('csv.field-delimiter' = ';', 'note' = 'kept')")  # fmt: skip
+    run("INSERT INTO files.db.t VALUES (1, 'a')")
+    run("COMMENT ON TABLE files.db.t IS 'other rows'")
+    run("ALTER TABLE files.db.t ADD COLUMN x DATE COMMENT 'new'")
+    run("ALTER TABLE files.db.t ALTER COLUMN s COMMENT 'a text'")
+    run("ALTER TABLE files.db.t SET TBLPROPERTIES ('note' = 'changed', 'csv.null-literal' = '-')")
+    assert run("SELECT * FROM files.db.t") == [(1, "a", None)]
+    ((text,),) = run("SHOW CREATE TABLE files.db.t")
+    assert text == (
+        "CREATE TABLE files.db.t (\n  id INT COMMENT 'a key',\n  s STRING COMMENT 'a text',\n  x DATE COMMENT 'new')\n"
+        "USING csv\nCOMMENT 'other rows'\nTBLPROPERTIES (\n  'csv.field-delimiter' = ';',\n"
+        "  'csv.null-literal' = '-',\n  'note' = 'changed')\n"
+    )
+    described = {row[0]: row[1] for row in run("DESCRIBE EXTENDED files.db.t")}
+    assert (described["Provider"], described["Comment"]) == ("csv", "other rows")
+    assert described["Location"] == open_catalog(options=server.options).format_table("db.t").path
+    assert ("note", "changed") in run("SHOW TBLPROPERTIES files.db.t")
+    run("ALTER TABLE files.db.t RENAME TO files.db.r")
+    assert run("SELECT id FROM files.db.r") == [(1,)]
+    run("DROP TABLE files.db.r")
+    run(text)
+    assert run("SHOW CREATE TABLE files.db.t") == [(text,)]
+
+
+def test_table_from_a_query(run, server):
+    options = "TBLPROPERTIES ('metastore.partitioned-table' = 'true')"
+    query = "SELECT id, concat('p', id) AS p FROM range(3)"
+    run(f"CREATE TABLE files.db.t USING parquet PARTITIONED BY (p) {options} AS {query}")
+    assert run("SELECT * FROM files.db.t ORDER BY id") == [(0, "p0"), (1, "p1"), (2, "p2")]
+    assert len(server.partitions["db.t"]) == 3
+    run.spark.range(2).writeTo("files.db.c").using("json").create()
+    assert run("SELECT count(*) FROM files.db.c") == [(2,)]
+    with pytest.raises(Exception, match="already exists"):
+        run("CREATE TABLE files.db.t USING csv AS SELECT 1 AS a")
+    with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
+        run("CREATE TABLE files.db.u USING csv AS SELECT 1 / (id - 1) AS a FROM range(2)")
+    assert run("SHOW TABLES IN files.db LIKE 'u'") == []
+    run("DROP TABLE files.db.c")

@@ -53,7 +53,7 @@ public class PartitionedTable extends PaimonTable implements SupportsPartitionMa
   }
 
   public boolean truncatePartition(InternalRow partition) {
-    return dropPartition(partition);
+    return ((Boolean) Bridge.call(handler, "truncate_partition", new Object[] {texts(keys, partition)})).booleanValue();
   }
 
   public void replacePartitionMetadata(InternalRow partition, Map properties) {

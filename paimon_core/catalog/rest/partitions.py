@@ -1,0 +1,45 @@
+"""The entries of the partitions of a format table on the server of a REST catalog."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from paimon_core.catalog.identifier import Identifier
+from paimon_core.catalog.rest.api import RestApi
+from paimon_core.format_table.registry import PartitionCounts, Spec
+
+_REQUEST_SIZE: Final = 1000
+"""The most partitions in a request: servers limit them."""
+
+
+@dataclass(frozen=True)
+class RestPartitions:
+    """The partitions of one format table on the server, a `PartitionRegistry`. It pickles.
+
+    Args:
+        api: the requests to the server.
+        name: the name of the table.
+    """
+
+    api: RestApi
+    name: Identifier
+
+    def specs(self) -> list[Spec]:
+        """Return the specs of all partitions."""
+        return self.api.partition_specs(self.name)
+
+    def register(self, specs: Sequence[Spec], counts: Sequence[PartitionCounts] = (), *, total: bool = False) -> None:
+        """Add partitions, in requests of at most 1000. Arguments: see `PartitionRegistry.register`."""
+        by_spec = {tuple(each.spec.items()): each for each in counts}
+        for part in _parts(specs):
+            known = [by_spec[key] for key in (tuple(spec.items()) for spec in part) if key in by_spec]
+            self.api.create_partitions(self.name, part, known, total=total)
+
+    def unregister(self, specs: Sequence[Spec]) -> None:
+        """Remove the entries of partitions, in requests of at most 1000. The server deletes no files."""
+        for part in _parts(specs):
+            self.api.drop_partitions(self.name, part)
+
+
+def _parts(specs: Sequence[Spec]) -> list[Sequence[Spec]]:
+    return [specs[low : low + _REQUEST_SIZE] for low in range(0, len(specs), _REQUEST_SIZE)]
