@@ -106,7 +106,7 @@ class TablePartitions:
         REQUIRES: a registry. No file changes. Raises InvalidInputError for a directory that names no value.
         """
         assert self.registry is not None
-        found = {partition.path: self.spec_of(partition.path) for partition in self.directories()}
+        found: dict[str, Spec] = {each.path: self.spec_of(each.path) for each in self.directories()}
         known = {self._of_spec(spec).path: spec for spec in self.registry.specs()}
         added = [found[path] for path in sorted(found.keys() - known.keys())] if add else []
         dropped = [known[path] for path in sorted(known.keys() - found.keys())] if drop else []

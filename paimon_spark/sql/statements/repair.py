@@ -1,4 +1,4 @@
-"""MSCK REPAIR TABLE, which Spark refuses for tables of catalogs: it is for format tables with partitions in a catalog."""
+"""MSCK REPAIR TABLE for format tables whose catalog lists the partitions; Spark refuses it for tables of catalogs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

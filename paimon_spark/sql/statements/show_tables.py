@@ -1,22 +1,27 @@
 """SHOW TABLE EXTENDED with the numbers of rows, bytes and files of each table, which Spark leaves out."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from paimon_core import Table
+from paimon_core import FormatTable, Table
 from paimon_spark.internals import rows_of_spark
 from paimon_spark.sql.bridge.catalogs import catalog_of_new_table
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.ddl.partitions import table_size
+from paimon_spark.sql.ddl.schema import spark_properties
 from paimon_spark.sql.statements.tokens import Cursor
 
 _PLAIN_STRINGS = "spark.sql.parser.escapedStringLiterals"
 _SCHEMA = "\nSchema: root\n"
 """The line of the description before which the numbers stand."""
+
+
+_LETTERS = re.compile(r"^Table Properties: \[\[((?:, .)*), \]\]\n", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -59,14 +64,30 @@ class ShowTablesStatement:
         catalog, identifier = catalog_of_new_table(jvm, spark, (*self.table[:-1], row[1]))
         text = str(row[3])
         try:
-            table = catalog.open_table(identifier)
+            table = catalog.open_any_kind(identifier)
         except Py4JJavaError:  # a view, or a table that was dropped after Spark described it
             return text
+        if isinstance(table, Table | FormatTable):
+            text = _with_whole_properties(text, spark_properties(table.schema, ""))
         if not isinstance(table, Table):
             return text
         rows, size, files = table_size(table)
         at = text.rfind(_SCHEMA) + 1 or len(text)
         return f"{text[:at]}Statistics: {size} bytes, {rows} rows, {files} files\n{text[at:]}"
+
+
+def _with_whole_properties(text: str, names: Iterable[str]) -> str:
+    """Return a description with the properties as Spark 4.3 prints them: older versions print letter by letter.
+
+    ``names``: the names of the properties.
+    """
+    found = _LETTERS.search(text)
+    if found is None:
+        return text
+    properties = found[1][2::3]  # a comma and a blank before each letter
+    properties = re.sub(rf",(?=(?:{'|'.join(map(re.escape, names))})=)", ", ", properties)
+    line = f"Table Properties: [{properties}]\n" if properties else ""
+    return text[: found.start()] + line + text[found.end() :]
 
 
 def parse_show_tables(text: str) -> ShowTablesStatement | None:

@@ -105,7 +105,7 @@ REFUSED = {
     "ALTER TABLE files.db.t RENAME COLUMN s TO u": "RenameColumn is not possible for the format table db.t",
     "ALTER TABLE files.db.t SET TBLPROPERTIES ('bucket' = '2')": "option 'bucket' has no effect",
     "MSCK REPAIR TABLE files.db.t": "the partitions of db.t are its directories, so there is nothing to repair",
-    "MSCK REPAIR TABLE files.db.t NOW": "syntax error",
+    "MSCK REPAIR TABLE files.db.t NOW": "PARSE_SYNTAX_ERROR",
     "MSCK REPAIR TABLE pm.{database}.paimon": "MSCK REPAIR TABLE is not possible for pm.{database}.paimon, a table of",
     "SELECT * FROM files.db.`t$files`": "it has no branches, no system tables",
     "CALL files.sys.compact('db.t')": "db.t is a format table, without snapshots",
@@ -127,7 +127,7 @@ def error_of(run, statement):
     try:
         run(statement.format(database=run.database))
     except Exception as error:
-        return str(error).splitlines()[0]
+        return str(error).strip().splitlines()[0]
     return ""
 
 
@@ -192,7 +192,8 @@ def test_table_is_described_and_altered(run, server):
     assert (described["Provider"], described["Comment"]) == ("csv", "other rows")
     assert described["Location"] == open_catalog(options=server.options).format_table("db.t").path
     assert ("note", "changed") in run("SHOW TBLPROPERTIES files.db.t")
-    run("ALTER TABLE files.db.t RENAME TO files.db.r")
+    assert "\nProvider: csv\n" in run("SHOW TABLE EXTENDED IN files.db LIKE 't'")[0][3]
+    run("ALTER TABLE files.db.t RENAME TO db.r")
     assert run("SELECT id FROM files.db.r") == [(1,)]
     run("DROP TABLE files.db.r")
     run(text)

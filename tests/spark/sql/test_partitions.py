@@ -241,7 +241,8 @@ def test_partition_is_described_with_rows_bytes_and_files(sql, table):
 @pytest.mark.versions
 def test_tables_are_described_with_rows_bytes_and_files(sql, table):
     size = sql("SELECT sum(file_size_in_bytes) FROM `t$files`")[0][0]
-    sql("CREATE TABLE `it's ``odd``, Ü` (id INT COMMENT 'Schema: root')")
+    sql("CREATE TABLE `it's ``odd``, Ü` (id INT COMMENT 'Schema: root') "
+        "TBLPROPERTIES ('bucket' = '1', 'bucket-key' = 'id', 'note' = 'a,b')")  # fmt: skip
     sql("CREATE TABLE other (id INT)")
     sql.spark.sql("SELECT 1").createOrReplaceTempView("of_session")
     sql.spark.conf.set("spark.sql.parser.escapedStringLiterals", "true")
@@ -254,6 +255,7 @@ def test_tables_are_described_with_rows_bytes_and_files(sql, table):
     assert sorted(information) == ["it's `odd`, Ü", "of_session", "t"]
     assert f"\nStatistics: {size} bytes, 3 rows, 3 files\nSchema: root\n" in information["t"]
     assert "\nStatistics: 0 bytes, 0 rows, 0 files\nSchema: root\n" in information["it's `odd`, Ü"]
+    assert "\nTable Properties: [bucket=1, bucket-key=id, note=a,b]\n" in information["it's `odd`, Ü"]
     assert "Statistics" not in information["of_session"]
     assert sql("SHOW TABLE EXTENDED LIKE 'none'") == []
     with pytest.raises(Exception, match="SCHEMA_NOT_FOUND"):
