@@ -39,6 +39,13 @@ FORMAT_TABLE_CAPABILITIES = (
     "OVERWRITE_BY_FILTER",
     "OVERWRITE_DYNAMIC",
 )
+_OTHERWISE = {
+    "csv": "Spark reads other NULLs, quotes and times in CSV",
+    "json": "Spark reads other values and times in JSON",
+    "orc": "Spark makes NULL of ORC values of another type, and finds columns without names by position",
+    "text": "Spark reads other line ends in text files",
+}
+"""What Spark's own scan of each format does otherwise than the engine and Java."""
 
 
 @dataclass
@@ -234,12 +241,13 @@ class FormatTableScanHandler(ScanEndpoint):
         }
         said = "".join(f", {name}: {value}" for name, value in parts.items() if value is not None)
         shown = hide_secrets(self.table.path)
+        reader = "Spark" if self._unsuitable is None else f"Python: {self._unsuitable}"
         return json.dumps(
             {
                 "columns": columns.json(),
                 "whole": spark_schema(self.table.schema.fields).json(),
                 "partitions": [key for key in self.table.schema.partition_keys if key in columns.names],
-                "text": f"paimon {shown}{said}, {self.table.format} files read by {self._kind}",
+                "text": f"paimon {shown}{said}, {self.table.format} files read by {reader}",
             }
         )
 
@@ -260,28 +268,29 @@ class FormatTableScanHandler(ScanEndpoint):
         reader = FormatTableReader(self.table, request.columns, predicate, request.limit, files)
         return self._planned(reader).to_java(self.jvm)
 
-    @property
-    def _kind(self) -> str:
-        return "Spark" if self._is_suitable() else "Python"
+    @cached_property
+    def _unsuitable(self) -> str | None:
+        """The reason why Spark's own scan would read the columns otherwise than the engine; `None`: it reads the same.
 
-    def _is_suitable(self) -> bool:
-        """Return True if Spark's own scan reads the columns as the engine does, from files of any tool.
-
-        It fills no partition columns, and trusts NOT NULL. It reads a time as a time with a zone, and vice versa.
+        Other tools may have written the files.
         """
         schema, columns = self.table.schema, self.request.columns
         fields = [field for field in schema.fields if field.name in columns.names]
-        return (
-            self.may_be_native
-            and self.table.format == "parquet"
-            and not set(columns.names) & set(schema.partition_keys)
-            and unsuitable_columns(schema, columns, "parquet") is None
-            and not any("TIMESTAMP" in str(field.type) or "NOT NULL" in str(field.type) for field in fields)
-        )
+        if not self.may_be_native:
+            return f"{NATIVE_READS} is false"
+        if self.table.format != "parquet":
+            return _OTHERWISE[self.table.format]
+        if set(columns.names) & set(schema.partition_keys):
+            return "files have no partition columns"
+        if any("TIMESTAMP" in str(field.type) for field in fields):
+            return "Spark reads a time as a time with a zone, and vice versa"
+        if any("NOT NULL" in str(field.type) for field in fields):
+            return "Spark does not check NOT NULL"
+        return unsuitable_columns(schema, columns, "parquet")
 
     def _is_native(self, files: Sequence[FormatFile]) -> bool:
         directory = None if not files else uri_of(files[0].path).rpartition("/")[0]
-        return directory is not None and self._is_suitable() and is_reachable(self.jvm, directory)
+        return directory is not None and self._unsuitable is None and is_reachable(self.jvm, directory)
 
     def _native_text(self, files: Sequence[FormatFile]) -> str:
         """Return the JSON from which ``NativeFiles.java`` creates Spark's own scan.

@@ -82,7 +82,7 @@ def test_columns_and_joins(run):
     frame.where("id = 1").writeTo("files.db.t").append()
     assert run("SELECT count(*) FROM files.db.t") == [(4,)]
     plan = run("EXPLAIN SELECT id FROM files.db.t WHERE p = 'p1'")[0][0]
-    assert "json files read by Python" in plan
+    assert "json files read by Python: Spark reads other values" in plan
     assert "p = 'p1'" in plan
 
 
@@ -158,7 +158,7 @@ def test_partitions_in_the_catalog(run, server):
     assert run("SELECT id FROM files.db.t WHERE p = 'n'") == [(7,)]
     shown = ["dt=2024-01-01/p=x", "dt=2024-01-01/p=y%2Fz", "dt=2024-01-02/p=n", "dt=null/p=x"]
     assert sorted(run("SHOW PARTITIONS files.db.t")) == [(name,) for name in shown]
-    run("TRUNCATE TABLE files.db.t PARTITION (dt = DATE'2024-01-02')")
+    run("TRUNCATE TABLE files.db.t PARTITION (dt = DATE'2024-01-02', p = 'n')")
     assert run("SHOW PARTITIONS files.db.t PARTITION (p = 'n')") == [("dt=2024-01-02/p=n",)]
     foreign.rmdir()
     run("MSCK REPAIR TABLE files.db.t SYNC PARTITIONS")
