@@ -20,6 +20,7 @@ from paimon_core.format.conform import counted
 from paimon_core.format.file_format import ReadRequest
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
+from paimon_core.memory import MemoryShares
 from paimon_core.options.merge import SEQUENCE_SNAPSHOT_ORDERING
 from paimon_core.options.scan import READ_BATCH_SIZE
 from paimon_core.predicate.expr import Predicate
@@ -34,7 +35,6 @@ from paimon_core.types.selection import Positions, bits, filter_rows
 from paimon_core.types.system_fields import ROW_ID, ROW_POSITION, ROW_SEQUENCE, SEQUENCE_NUMBER, VALUE_KIND
 
 BATCH_ROWS = 1 << 17
-BATCH_BYTES = 32 << 20
 _MIN_BATCH_BYTES = 1 << 18  # in a smaller batch the cost per batch exceeds the cost of its rows
 _NO_POSITIONS = np.zeros(0, np.int64)
 RowPositions: TypeAlias = slice | Positions
@@ -45,10 +45,10 @@ def batch_limits(store: FileStore, parallel_files: int = 1) -> tuple[int, int]:
     """Return the maximum rows and bytes of a decoded batch: 32 MiB, and ``read.batch-size`` rows if the option is set.
 
     The ``parallel_files`` files that are decoded at the same time share the bytes: beyond this size, page faults cost
-    more than decoding.
+    more than decoding. With ``memory-limit``, the bytes may be fewer.
     """
     rows = store.options.value(READ_BATCH_SIZE) if store.options.has(READ_BATCH_SIZE) else BATCH_ROWS
-    return max(1, rows), max(_MIN_BATCH_BYTES, BATCH_BYTES // parallel_files)
+    return max(1, rows), max(_MIN_BATCH_BYTES, MemoryShares.of(store.options).batches // parallel_files)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from paimon_core.format.blob_payload import NULL, Payloads, decoded_payloads, en
 from paimon_core.format.conform import conform_batch, counted
 from paimon_core.format.corruption import as_corrupted
 from paimon_core.format.file_format import FileFormat, FormatWriter, ReadRequest, check_columns
+from paimon_core.memory import MemoryShares
 from paimon_core.options.option import Options
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import AtomicType, DataField
@@ -32,7 +33,6 @@ _MAGIC: Final = struct.pack("<i", 1481511375)
 HEAD: Final = 4  # bytes of a record before the value
 FRAME: Final = 16  # bytes of a record besides the value: magic before it, length and checksum after it
 _TAIL: Final = 5  # bytes at the end of the file: size of the index, version
-_BATCH_BYTES: Final = 32 << 20
 _WRITE_BYTES: Final = 1 << 18  # smaller records are written together up to this size, larger values uncopied
 _MAGIC_CHECKSUM: Final = zlib.crc32(_MAGIC)
 
@@ -65,7 +65,7 @@ class BlobFormat(FileFormat):
                 yield conform_batch(pa.RecordBatch.from_arrays([found], [column.name]), fields, path)
             return
         first = offset = 0
-        for end in _batch_ends(lengths, request.batch_rows, request.batch_bytes or _BATCH_BYTES):
+        for end in _batch_ends(lengths, request.batch_rows, request.batch_bytes or MemoryShares().batches):
             sizes = np.maximum(lengths[first:end], 0)
             starts = offset + sizes.cumsum() - sizes + len(_MAGIC) if self.as_descriptors else None
             payloads, offset = _records(source, offset, lengths[first:end], path)

@@ -29,6 +29,7 @@ from paimon_core.types.datatype import AtomicType, DataField, DataType, MapType,
 from paimon_core.types.map_entries import map_entries
 
 _WRAPS_TIMESTAMPS = int(pa.__version__.split(".")[0]) < 25
+_FIRST_PROBE_ROWS = 16
 _BATCHES_HELD = 4  # batches in memory at once: the returned batch, and the batches of scanner and decoder
 
 
@@ -49,7 +50,7 @@ class OrcFormat(FileFormat):
         rows_read = 0
         try:
             if request.batch_bytes is not None and present and rows:
-                row_bytes = probed(_batches(source, present, rows, min(PROBE_ROWS, batch_rows), path))
+                row_bytes = _row_bytes(source, present, rows, batch_rows, request)
                 batch_rows = rows_within(batch_rows, request.batch_bytes // _BATCHES_HELD, row_bytes)
             if not (_WRAPS_TIMESTAMPS and beyond_nanoseconds(source, present)):
                 for batch in _batches(source, present, rows, batch_rows, path):
@@ -80,6 +81,18 @@ class OrcFormat(FileFormat):
         """See `FileFormat.row_count`."""
         with as_corrupted(path):
             return int(paorc.ORCFile(source).nrows)
+
+
+def _row_bytes(source: Any, fields: Sequence[DataField], rows: int, batch_rows: int, request: ReadRequest) -> float:
+    """Return the decoded bytes of a row, as the mean of the first rows.
+
+    A few rows are decoded first: more of them could exceed a batch, because ORC stores a long text once.
+    """
+    few, most = min(_FIRST_PROBE_ROWS, batch_rows), min(PROBE_ROWS, batch_rows)
+    row_bytes = probed(_batches(source, fields, rows, few, request.path))
+    if few == most or row_bytes * most > (request.batch_bytes or 0):
+        return row_bytes
+    return probed(_batches(source, fields, rows, most, request.path))
 
 
 def _batches(

@@ -11,12 +11,11 @@ from paimon_core.errors import UnsupportedError
 from paimon_core.format.codec import orc_codec
 from paimon_core.format.file_format import FormatWriter, check_columns
 from paimon_core.format.size import EncodedSize
+from paimon_core.memory import MemoryShares
 from paimon_core.options.file import FILE_BLOCK_SIZE
 from paimon_core.options.option import Options
 from paimon_core.types.arrow import arrow_schema, to_arrow
 from paimon_core.types.datatype import ArrayType, AtomicType, DataField, DataType, MapType, MultisetType, RowType
-
-_STRIPE_BYTES = 64 << 20
 
 
 class OrcFileWriter(FormatWriter):
@@ -30,7 +29,7 @@ class OrcFileWriter(FormatWriter):
         self._stored = pa.schema([pa.field(f.name, _stored_type(f.name, f.type), f.type.nullable) for f in fields])
         self._how: dict[str, Any] = {
             "compression": orc_codec(options.get("orc.compress", compression)),
-            "stripe_size": options.value(FILE_BLOCK_SIZE) or _STRIPE_BYTES,
+            "stripe_size": options.value(FILE_BLOCK_SIZE) or MemoryShares.of(options).stripe,
             "dictionary_key_size_threshold": 0.8,
             "batch_size": 1 << 14,
         }

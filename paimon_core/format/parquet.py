@@ -32,7 +32,7 @@ from paimon_core.types.system_fields import ROW_POSITION
 
 _LOCAL = (pa.OSFile, pa.MemoryMappedFile, pa.BufferReader)  # seeks cost nothing, so reads need not be coalesced
 _BIG_ROW_GROUP = 4 << 20
-_STREAM_BUFFER = 1 << 20
+_STREAM_BUFFER, _LEAST_STREAM_BUFFER = 1 << 20, 1 << 16  # of each column
 _WHOLE_FILE = 256 << 10  # bytes; one read costs less than separate reads of the footer and of each column
 _REMOTE_RUN = 16 << 20  # encoded bytes of the row groups that are fetched from a distant store at once
 _WORTH_PROBE = 1 << 20  # encoded bytes of the columns that a filter may leave out
@@ -136,10 +136,11 @@ def _batches(
         if request.count_bytes is not None:
             request.count_bytes(encoded_bytes(metadata, groups, columns))
         streamed = isinstance(source, _LOCAL) and max(sizes, default=0) > _BIG_ROW_GROUP
+        buffer = _stream_buffer(len(columns), batch_bytes) if streamed else 0
         if has_int96(metadata):
-            file = _open(source, with_bytes_for_int96(source), streamed=streamed)
+            file = _open(source, with_bytes_for_int96(source), buffer_size=buffer)
         elif streamed:
-            file = _open(source, metadata, streamed=True)
+            file = _open(source, metadata, buffer_size=buffer)
         if batch_bytes is not None and metadata.num_rows:
             row_bytes = parquet_row_bytes(file, groups, columns, batch_bytes)
             batch_rows = rows_within(batch_rows, batch_bytes, row_bytes)
@@ -201,18 +202,24 @@ def _read_ahead(source: Any) -> Any:
     return source
 
 
-def _open(source: Any, metadata: Any = None, *, streamed: bool = False) -> pq.ParquetFile:
+def _stream_buffer(columns: int, batch_bytes: int | None) -> int:
+    """Return the size of the buffer of each column, so that those of all columns take no more than a batch."""
+    share = _STREAM_BUFFER if batch_bytes is None else batch_bytes // columns
+    return max(_LEAST_STREAM_BUFFER, min(_STREAM_BUFFER, share))
+
+
+def _open(source: Any, metadata: Any = None, *, buffer_size: int = 0) -> pq.ParquetFile:
     """Open a file.
 
     Args:
         source: a seekable file.
         metadata: its footer. `None`: read the footer.
-        streamed: True if column chunks pass through small buffers instead of being read whole.
+        buffer_size: the size of a buffer through which each column chunk passes; 0: chunks are read whole.
     """
     return pq.ParquetFile(
         source,
         metadata=metadata,
         pre_buffer=not isinstance(source, _LOCAL),
-        buffer_size=_STREAM_BUFFER if streamed else 0,
+        buffer_size=buffer_size,
         page_checksum_verification=True,
     )

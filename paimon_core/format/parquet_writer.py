@@ -14,6 +14,7 @@ from paimon_core.format.codec import parquet_codec
 from paimon_core.format.file_format import FormatWriter, check_columns
 from paimon_core.format.parquet_bounds import BoundsSink, holds_floats, leaf_arrays
 from paimon_core.format.size import EncodedSize
+from paimon_core.memory import MemoryShares
 from paimon_core.options.file import FILE_BLOCK_SIZE, FILE_COMPRESSION_ZSTD_LEVEL
 from paimon_core.options.option import Options
 from paimon_core.options.parse import boolean
@@ -34,7 +35,6 @@ from paimon_core.types.system_fields import SEQUENCE_NUMBER
 from paimon_core.variant.columns import Shredding, shredded_rows
 from paimon_core.variant.layout import Layouts, stored_fields, without_times
 
-_ROW_GROUP_BYTES = 32 << 20  # Arrow memory per open file; enough for an efficient encoding
 _FIRST_GROUP_BYTES, _FIRST_COLUMN_BYTES = 4 << 20, 64 << 10  # of the first row group; sizes double up to the limit
 _ROW_GROUP_ROWS = 1 << 20
 _SORTED_GROUP_ROWS = 1 << 14  # in sorted files, so that a read of a key range skips most rows
@@ -111,7 +111,8 @@ class ParquetFileWriter(FormatWriter):
         self._bounds: BoundsSink | None = None
         self._block = options.value(FILE_BLOCK_SIZE)
         self._held: list[pa.Table] = []
-        self._group_bytes = min(_ROW_GROUP_BYTES, max(_FIRST_GROUP_BYTES, _FIRST_COLUMN_BYTES * plain.leaves))
+        self._most_group_bytes = MemoryShares.of(options).row_group
+        self._group_bytes = min(self._most_group_bytes, max(_FIRST_GROUP_BYTES, _FIRST_COLUMN_BYTES * plain.leaves))
         self._size = EncodedSize(self._encode, len(b"PAR1"))
         if not self._shredding.sample_rows:
             self._choose_layout()
@@ -155,7 +156,7 @@ class ParquetFileWriter(FormatWriter):
         if self._held:
             self._choose_layout()
             rows, self._held = self._as_stored(pa.concat_tables(self._held)), []
-            self._group_bytes = min(_ROW_GROUP_BYTES, 2 * self._group_bytes)
+            self._group_bytes = min(self._most_group_bytes, 2 * self._group_bytes)
             writer = self._opened(rows)
             small = self._sorted and self._block is None
             group_rows = sorted_group_rows(rows, self._dictionaries) if small else _ROW_GROUP_ROWS

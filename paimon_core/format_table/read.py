@@ -17,6 +17,7 @@ from paimon_core.format_table.directories import FormatFile, list_files, partiti
 from paimon_core.format_table.partitions import TablePartitions
 from paimon_core.format_table.registry import PartitionRegistry
 from paimon_core.format_table.settings import FormatTableSettings
+from paimon_core.memory import MemoryShares
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import columns, restrict
@@ -26,7 +27,6 @@ from paimon_core.types.columns import ColumnNames
 from paimon_core.types.datatype import DataField
 
 _BATCH_ROWS: Final = 1 << 17
-_BATCH_BYTES: Final = 32 << 20
 _TASK_BYTES: Final = 128 << 20
 
 
@@ -100,7 +100,8 @@ class FormatTableRead:
             spelled = self._spelled(source, fields, file.path)
             if spelled != fields:
                 pushed = None  # it names the columns as the table spells them
-            request = ReadRequest(spelled, _BATCH_ROWS, _BATCH_BYTES, pushed, path=file.path)
+            batch_bytes = MemoryShares.of(self.settings.options).batches
+            request = ReadRequest(spelled, _BATCH_ROWS, batch_bytes, pushed, path=file.path)
             for batch in self.settings.file_format(stored).read(source, request):
                 yield batch if spelled == fields else batch.rename_columns([field.name for field in fields])
 

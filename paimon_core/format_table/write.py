@@ -27,6 +27,7 @@ from paimon_core.format_table.directories import (
     partition_directory,
 )
 from paimon_core.format_table.settings import FormatTableSettings
+from paimon_core.memory import MemoryShares
 from paimon_core.predicate.expr import TRUE, Predicate, conjunction, is_value
 from paimon_core.predicate.rewrite import bind
 from paimon_core.schema.partition_spec import value_of_text
@@ -36,7 +37,6 @@ from paimon_core.write.routing.partition import partition_codes
 
 _STAGING: Final = "_temporary"
 _OPEN_FILES: Final = 32
-_HELD_BYTES: Final = 128 << 20  # of rows in memory, in all open files
 _LARGEST_EXPANSION: Final = 4  # of Arrow bytes by an encoding
 
 
@@ -118,7 +118,10 @@ class FormatTableWriter:
         size = self._settings.target_size
         if open_file.arrow_bytes * _LARGEST_EXPANSION >= size and open_file.writer.tell() >= size:
             self._complete(directory)
-        elif sum(each.writer.held_bytes for each in self._open.values()) > _HELD_BYTES:
+        elif (
+            sum(each.writer.held_bytes for each in self._open.values())
+            > MemoryShares.of(self._settings.options).format_table
+        ):
             for each in self._open.values():
                 each.writer.flush()
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from paimon_core.errors import CorruptedError, InvalidInputError
 from paimon_core.fileio.parallel import ahead, timed
+from paimon_core.memory import MemoryShares
 from paimon_core.merge.engine import MergeFunction
 from paimon_core.merge.normalized_keys import Column, nullable_key_words
 from paimon_core.merge.order import MergeOrder, age_words, ascending_order, key_columns, key_words, sequence_words
@@ -35,7 +36,6 @@ RunBatches: TypeAlias = list[list[pa.RecordBatch]]
 
 _BUFFERED_ROWS = 16_384  # a run with fewer buffered rows refills, so that tiny batches do not make tiny windows
 _BUFFERED_BYTES = 4 << 20  # but not at this size: with long rows, a window of many runs would be too large
-_ALL_BUFFERED = 32 << 20  # upper limit for all runs together, which lowers the limit of each run
 _SINGLE_RUN_ROWS = 4_096  # at least this many consecutive rows of one run become a separate window
 _WINDOW_BYTES = 1 << 30  # far below the 2 GiB that a string column can hold in one chunk
 
@@ -47,6 +47,7 @@ def merge_runs(
     *,
     repeated: bool = False,
     waited: Callable[[float], None] | None = None,
+    buffered: int = MemoryShares().batches,
 ) -> Iterator[pa.Table]:
     """Merge runs into folded tables in key order; tables are never empty.
 
@@ -61,8 +62,9 @@ def merge_runs(
         fold: the merge function.
         repeated: a run may hold a key several times, in merge order and in one batch.
         waited: called with the seconds that the merge waits for rows; `None`: not measured.
+        buffered: the most bytes of small batches of all runs to buffer.
     """
-    cut = ahead(_window_bounds(runs, order))
+    cut = ahead(_window_bounds(runs, order, buffered))
     for batches in cut if waited is None else timed(cut, waited):
         single_run = len(batches) == 1 and not repeated
         windows = map(_single_run_window, batches[0]) if single_run else (_window(batches, order),)
@@ -88,9 +90,9 @@ def sort_rows(table: pa.Table, order: MergeOrder) -> Window:
     return Window(rows, *sort_groups(key_words(rows, order), then, rows.num_rows, runs=None))
 
 
-def _window_bounds(runs: Sequence[Iterator[pa.RecordBatch]], order: MergeOrder) -> Iterator[RunBatches]:
+def _window_bounds(runs: Sequence[Iterator[pa.RecordBatch]], order: MergeOrder, buffered: int) -> Iterator[RunBatches]:
     """Yield the complete rows at the front of the runs: a list of batches for each run that has such rows."""
-    share = min(_BUFFERED_BYTES, _ALL_BUFFERED // max(1, len(runs)))
+    share = min(_BUFFERED_BYTES, buffered // max(1, len(runs)))
     heads = [_RunCursor(run, order, number, share) for number, run in enumerate(runs)]
     while heads := [head for head in heads if head.fill()]:
         if single := _single_run_rows(heads):

@@ -11,6 +11,7 @@ from paimon_core.options.parse import (
     fraction,
     memory_size,
     number,
+    size_from,
     text,
 )
 
@@ -19,7 +20,18 @@ _LIMITED_BY_BYTES = without_effect("the decoded size of rows limits a batch")
 WRITE_ONLY = Option(
     "write-only", boolean, False, "writers do not compact, expire snapshots or create tags", ("write.compaction-skip",)
 )
-WRITE_BUFFER_SIZE = Option("write-buffer-size", memory_size, 256 << 20, "maximum size of all buffers of a writer")
+MEMORY_LIMIT = Option(
+    "memory-limit",
+    size_from(64 << 20),
+    None,
+    "memory of one read, one writer or one task, from which all buffers, batches and caches take their shares",
+)
+WRITE_BUFFER_SIZE = Option(
+    "write-buffer-size",
+    memory_size,
+    256 << 20,
+    "maximum size of all buffers of a writer; with memory-limit, an eighth of it",
+)
 WRITE_BUFFER_SPILLABLE = Option("write-buffer-spillable", boolean, True, "spill full buffers to local disk")
 WRITE_BUFFER_SPILL_MAX_DISK_SIZE = Option(
     "write-buffer-spill.max-disk-size", memory_size, MAX_LONG, "maximum size of spilled buffers on local disk"
@@ -194,7 +206,10 @@ LOOKUP_WAIT = Option(
 )
 FORCE_LOOKUP = Option("force-lookup", boolean, False, "run lookup compaction even if no other option needs it")
 LOOKUP_CACHE_MAX_MEMORY_SIZE = Option(
-    "lookup.cache-max-memory-size", memory_size, 256 << 20, "maximum size of rows and key indexes in memory"
+    "lookup.cache-max-memory-size",
+    memory_size,
+    256 << 20,
+    "maximum size of rows and key indexes in memory; with memory-limit, a quarter of it",
 )
 
 CLUSTERING_COLUMNS = Option(

@@ -123,6 +123,18 @@ def memory_size(value: str) -> int:
     return size
 
 
+def size_from(least: int) -> Callable[[str], int]:
+    """Return a parser of sizes of at least ``least`` bytes, a number of megabytes."""
+
+    def parse(value: str) -> int:
+        size = memory_size(value)
+        if size < least:
+            raise ValueError(f"must be at least {least >> 20} mb")
+        return size
+
+    return parse
+
+
 def duration(value: str) -> timedelta:
     """Parse a duration such as ``10 s`` or ``1 h``; no unit means milliseconds.
 

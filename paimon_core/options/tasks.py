@@ -38,6 +38,7 @@ TASKS: dict[str, tuple[str, ...]] = {
     ),
     "Changelogs": ("changelog-*", "delete.force-produce-changelog", "table-read.sequence-number.enabled"),
     "Writing": (
+        "memory-limit",
         "write-*",
         "spill-*",
         "sort-spill-*",

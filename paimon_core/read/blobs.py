@@ -14,10 +14,10 @@ import pyarrow as pa
 from paimon_core.errors import CorruptedError, UnsupportedError, hide_secrets
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.format.blob_descriptor import Described, begins_as_descriptor, described
+from paimon_core.memory import MemoryShares
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.map_entries import map_entries
 
-_PART_BYTES: Final = 32 << 20  # of the blobs in a batch; a single row may have more
 _GAP: Final = 64  # bytes between two blobs that one request reads; the frame of a record has 16
 _MAX_BYTES: Final = 2**31 - 1  # of all blobs in one Arrow array
 
@@ -67,7 +67,7 @@ def with_blobs(
             continue
         begin = 0
         sizes = [_row_bytes(source, batch.column(name)) for name, source in found.items()]
-        for end in _part_ends(np.sum(sizes, axis=0)):
+        for end in _part_ends(np.sum(sizes, axis=0), MemoryShares.of(store.options).batches):
             part = batch.slice(begin, end - begin)
             read = {name: _read_column(source, part.column(name)) for name, source in found.items()}
             arrays = [read.get(name, array) for name, array in zip(batch.schema.names, part.columns, strict=True)]
@@ -100,7 +100,7 @@ def with_copies(store: FileStore, rows: pa.RecordBatch, names: Collection[str]) 
         yield rows
         return
     begin = 0
-    for end in _part_ends(described_bytes):
+    for end in _part_ends(described_bytes, MemoryShares.of(store.options).batches):
         part = rows.slice(begin, end - begin)
         copied = {name: _with_copies(store, part.column(name), name) for name in found}
         arrays = [copied.get(name, array) for name, array in zip(part.schema.names, part.columns, strict=True)]
@@ -116,12 +116,12 @@ def _with_copies(store: FileStore, column: pa.Array, name: str) -> pa.Array:
     return with_elements(column, pa.concat_arrays([items, copies]).take(pa.array(chosen)), counts, keys)
 
 
-def _part_ends(row_bytes: np.ndarray) -> Iterator[int]:
-    """Yield the end of each part of the rows, which has at most `_PART_BYTES`, or one row."""
+def _part_ends(row_bytes: np.ndarray, most: int) -> Iterator[int]:
+    """Yield the end of each part of the rows, which has at most ``most`` bytes of blobs, or one row."""
     total, end = row_bytes.cumsum(), 0
     while end < len(total):
         before = int(total[end - 1]) if end else 0
-        end = max(end + 1, int(np.searchsorted(total, before + _PART_BYTES, "right")))
+        end = max(end + 1, int(np.searchsorted(total, before + most, "right")))
         yield end
 
 
@@ -145,7 +145,7 @@ def read_parts(store: FileStore, values: pa.Array, name: str) -> Iterator[tuple[
     Raises as `with_blobs`.
     """
     begin, source = 0, _source(store, name)
-    for end in _part_ends(_row_bytes(source, values)):
+    for end in _part_ends(_row_bytes(source, values), MemoryShares.of(store.options).batches):
         yield begin, _read_values(source, values.slice(begin, end - begin))
         begin = end
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from paimon_core.memory import MemoryShares
 from paimon_core.options.scan import SCAN_IGNORE_CORRUPT_FILES, SCAN_IGNORE_LOST_FILES
 from paimon_core.predicate.expr import Predicate
 from paimon_core.read.difference import difference_batches
@@ -28,7 +29,6 @@ _TYPES_WITH_UPDATES = ("insert", "update_preimage", "update_postimage", "delete"
 _SKIPPING = (SCAN_IGNORE_LOST_FILES.key, SCAN_IGNORE_CORRUPT_FILES.key)
 _DECODED = 8
 """The most bytes of decoded rows for each byte of a file, as an estimate."""
-_MEMORY = 256 << 20
 """Bytes of the rows that are compared at a time. More rows are read in several parts."""
 
 
@@ -87,7 +87,7 @@ class FeedRead:
 
     def _compared_rows(self, split: FeedSplit) -> Iterator[tuple[npt.NDArray[np.int8], pa.RecordBatch]]:
         """Yield the rows that only one side has; of several equal rows, as many as the other side lacks."""
-        parts = -(-split.size * _DECODED // _MEMORY) or 1
+        parts = -(-split.size * _DECODED // MemoryShares.of(self.store.options).compared) or 1
         hashed = [f.name for f in self.store.schema.fields if _is_hashable(f)]
         read = TableRead(self.store, self.store.schema.fields, self.predicate, skip_bad_files=False)
         for number in range(parts if hashed else 1):

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from paimon_core.fileio.parallel import ahead
 from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.memory import MemoryShares
 from paimon_core.merge.normalized_keys import comparable
 from paimon_core.predicate.expr import And, Leaf, Predicate
 from paimon_core.row.binary_row import decode_rows
@@ -19,8 +20,6 @@ from paimon_core.types.datatype import INTEGER_ROOTS
 from paimon_core.types.row_kind import is_retract
 from paimon_core.types.selection import Mask
 
-_MOST_KEYS = 64 << 20
-"""The largest range of keys; each key takes one byte of memory."""
 _KEYS_PER_ROW = 16
 """The largest range of keys for each row; beyond that, a sort is as fast."""
 _FEW_KEYS = 1 << 16
@@ -45,7 +44,7 @@ def key_span(store: FileStore, files: Sequence[DataFileMeta], rows: int) -> rang
     if column.null_count:
         return None
     least, largest = (bound.as_py() for bound in pc.min_max(column).values())
-    most = min(_MOST_KEYS, max(_FEW_KEYS, _KEYS_PER_ROW * rows))
+    most = min(MemoryShares.of(store.options).dense_keys, max(_FEW_KEYS, _KEYS_PER_ROW * rows))
     return range(least, largest + 1) if largest - least < most else None
 
 

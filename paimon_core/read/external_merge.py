@@ -4,14 +4,16 @@ import itertools
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from paimon_core.fileio.parallel import timed
+from paimon_core.memory import MemoryShares
 from paimon_core.merge.engine import MergeFunction
 from paimon_core.merge.kway import MergeOrder, merge_runs
+from paimon_core.merge.window import Window
 from paimon_core.options.lsm import SPILL_COMPRESSION, SPILL_COMPRESSION_ZSTD_LEVEL
 from paimon_core.options.option import Options
 from paimon_core.types.selection import Positions
@@ -21,8 +23,10 @@ Run: TypeAlias = Callable[[int], Iterator[pa.RecordBatch]]
 Waited: TypeAlias = Callable[[float], None] | None
 """A function that receives the seconds that a merge waits for rows; `None`: not measured."""
 
+AnyRun = TypeVar("AnyRun", bound=Run)
+
 _MAX_BATCH_BYTES, _MIN_BATCH_BYTES = 1 << 20, 1 << 16
-_TOTAL_BATCH_BYTES = 32 << 20  # one batch from each run on disk, in total
+_LONG_ROWS = 2  # a merge of single rows takes at most this many times the share of batches, and as much for the next
 
 
 def multi_pass_merge(
@@ -48,7 +52,7 @@ def multi_pass_merge(
     """
     with tempfile.TemporaryDirectory(prefix="paimon-merge-") as name:
         directory, codec, number = Path(name), spill_codec(options), 0
-        current = list(runs)
+        shares, current = MemoryShares.of(options), list(runs)
         while len(current) > max_open:
             merged: list[Run] = []
             for group in _groups(current, max_open):
@@ -56,37 +60,104 @@ def multi_pass_merge(
                     merged.append(group[0])
                     continue
                 number += 1
-                spilled = SpilledRun(directory / f"{number}.arrow", _MAX_BATCH_BYTES)
-                spilled.put(_merged(group, order, fold, waited), codec)
+                spilled = SpilledRun(directory / f"{number}.arrow", batch_bytes(shares, max_open))
+                spilled.put(_merged(group, order, fold, shares, waited), codec)
                 merged.append(spilled)
             current = merged
-        yield from _merged(current, order, fold, waited)
+        yield from _merged(current, order, fold, shares, waited)
 
 
 def merge_from_disk(
-    runs: Sequence[Run], order: MergeOrder, fold: MergeFunction, options: Options, waited: Waited = None
+    runs: Sequence[Run],
+    order: MergeOrder,
+    fold: MergeFunction,
+    options: Options,
+    waited: Waited = None,
+    group_fold: MergeFunction | None = None,
 ) -> Iterator[pa.Table]:
-    """Copy the runs (the oldest first) to local disk one by one, and merge the copies, with any fold.
+    """Copy the runs (the oldest first) to local disk one by one, and merge the copies.
 
-    An open copy needs the memory of one small batch. ``waited``: as in `merge_runs`.
+    An open copy needs the memory of one small batch. If rows are so long that the batches of all copies would exceed
+    their share, groups of copies become one run each first.
+
+    Args:
+        runs: functions that open the runs.
+        order: the columns to merge by.
+        fold: the merge function.
+        options: table options, which define the compression of spilled rows, and the share of batches.
+        waited: as in `merge_runs`.
+        group_fold: the merge function of groups of adjacent runs, which keeps all columns. `None`: a group is sorted,
+            and not merged.
     """
     with tempfile.TemporaryDirectory(prefix="paimon-merge-") as name:
-        codec, size = spill_codec(options), min(_MAX_BATCH_BYTES, _TOTAL_BATCH_BYTES // len(runs))
-        size = max(_MIN_BATCH_BYTES, size)
-        copies: list[Run] = []
+        codec, shares = spill_codec(options), MemoryShares.of(options)
+        size = batch_bytes(shares, len(runs))
+        copies: list[SpilledRun] = []
         for number, run in enumerate(runs):
             copy = SpilledRun(Path(name) / f"{number}.arrow", size)
             read = run(1) if waited is None else timed(run(1), waited)
             copy.put((pa.Table.from_batches([batch]) for batch in read if batch.num_rows), codec)
             copies.append(copy)
-        yield from _merged(copies, order, fold, waited)
+        limit = open_runs(shares, len(copies), max(copy.row_bytes for copy in copies))
+        grouped = len(copies) > limit
+        number = len(copies)
+        while len(copies) > limit:
+            joined = []
+            for group in _groups(copies, limit):
+                if len(group) == 1:
+                    joined.append(group[0])
+                    continue
+                number += 1
+                joined.append(SpilledRun(Path(name) / f"{number}.arrow", size))
+                if group_fold is None:
+                    _sort_into(joined[-1], group, order, codec, shares)
+                else:
+                    joined[-1].put(_merged(group, order, group_fold, shares, waited), codec)
+            copies = joined
+        opened, repeated = [copy(len(copies)) for copy in copies], grouped and group_fold is None
+        yield from merge_runs(opened, order, fold, repeated=repeated, waited=waited, buffered=shares.batches)
 
 
-def _merged(runs: Sequence[Run], order: MergeOrder, fold: MergeFunction, waited: Waited) -> Iterator[pa.Table]:
-    return merge_runs([run(len(runs)) for run in runs], order, fold, waited=waited)
+def _sort_into(
+    target: "SpilledRun", runs: Sequence[Run], order: MergeOrder, codec: pa.Codec | None, shares: MemoryShares
+) -> None:
+    """Write the rows of several runs into one run in merge order, unmerged; no batch splits a key."""
+    keep = _KeepAll()
+    for rows in merge_runs([run(len(runs)) for run in runs], order, keep, repeated=True, buffered=shares.batches):
+        target.put((rows,), codec, keep.starts)
 
 
-def _groups(runs: Sequence[Run], max_open: int) -> Iterator[Sequence[Run]]:
+class _KeepAll:
+    """A merge function that returns all rows in merge order, and notes where the keys of the last window start."""
+
+    def __init__(self) -> None:
+        self.starts: Positions = np.zeros(0, np.int64)
+
+    def __call__(self, window: Window) -> pa.Table:
+        self.starts = window.starts
+        return window.take(np.arange(window.num_rows))
+
+
+def batch_bytes(shares: MemoryShares, runs: int) -> int:
+    """Return the size of the batches of spilled runs, if ``runs`` of them are read at the same time."""
+    return max(_MIN_BATCH_BYTES, min(_MAX_BATCH_BYTES, shares.batches // runs))
+
+
+def open_runs(shares: MemoryShares, most: int, row_bytes: int) -> int:
+    """Return the number of spilled runs to merge at once: at least two, at most ``most``, fewer if rows are long.
+
+    ``row_bytes``: the size of a row.
+    """
+    return max(2, min(most, _LONG_ROWS * shares.batches // max(1, row_bytes)))
+
+
+def _merged(
+    runs: Sequence[Run], order: MergeOrder, fold: MergeFunction, shares: MemoryShares, waited: Waited
+) -> Iterator[pa.Table]:
+    return merge_runs([run(len(runs)) for run in runs], order, fold, waited=waited, buffered=shares.batches)
+
+
+def _groups(runs: Sequence[AnyRun], max_open: int) -> Iterator[Sequence[AnyRun]]:
     """Yield the smallest possible number of groups of adjacent runs, of about equal size."""
     count = -(-len(runs) // max_open)
     ends = [len(runs) * i // count for i in range(count + 1)]
@@ -100,6 +171,8 @@ class SpilledRun:
     def __init__(self, path: Path, batch_bytes: int) -> None:
         self._path, self._batch_bytes = path, batch_bytes
         self.size = 0
+        self.row_bytes = 1
+        """The size of a row: the largest mean of the tables that were appended."""
 
     def put(self, tables: Iterable[pa.Table], codec: pa.Codec | None, starts: Positions | None = None) -> None:
         """Append rows, in order.
@@ -114,7 +187,9 @@ class SpilledRun:
             for table in tables:
                 if writer is None:
                     writer = pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression=codec))
-                rows = max(1, self._batch_bytes // max(1, table.nbytes // table.num_rows))
+                row_bytes = max(1, table.nbytes // table.num_rows)
+                self.row_bytes = max(self.row_bytes, row_bytes)
+                rows = max(1, self._batch_bytes // row_bytes)
                 if starts is None:
                     writer.write_table(table, max_chunksize=rows)
                     continue

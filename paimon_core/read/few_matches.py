@@ -15,6 +15,7 @@ from paimon_core.fileio.parallel import parallel_map
 from paimon_core.format.file_format import Matches
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.memory import MemoryShares
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.prune import Mask
@@ -109,7 +110,8 @@ def _matches(
     max_bytes = limits.filter_bytes // len(files)
     matches: list[Matches] = []
     rows = 0
-    for of_file in parallel_map(lambda f: file_matches(store, *f, needed, predicate, max_bytes), files):
+    threads = MemoryShares.of(store.options).threads
+    for of_file in parallel_map(lambda f: file_matches(store, *f, needed, predicate, max_bytes), files, threads):
         if of_file is None:
             return None
         matches.append(of_file)

@@ -22,6 +22,7 @@ from paimon_core.fileio.parallel import parallel_map
 from paimon_core.lsm.intervals import ranks, sections
 from paimon_core.lsm.sorted_run import SortedRun, files_by_age
 from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.memory import MemoryShares
 from paimon_core.merge.row_kinds import drop_retracts
 from paimon_core.options.file import PRIMARY_KEY_NULLABLE
 from paimon_core.predicate.expr import And, Leaf, Predicate
@@ -54,6 +55,7 @@ class Lookup:
         self._key = tuple(schema.trimmed_primary_keys)
         self._needs_lookup = self._store.traits.needs_lookup
         self._engine = self._store.traits.merge_engine()
+        self._threads = MemoryShares.of(self._store.options).threads
         self._buckets = LookupBuckets(scan)
         self._vectors = stored_vectors(self._store, vector_entries(self._store, scan.snapshot))
 
@@ -73,7 +75,7 @@ class Lookup:
         read = TableRead(self._store, with_keys)
         by_bucket = [(bucket, chosen) for bucket, chosen in self._by_bucket(distinct) if chosen.num_rows]
         work = [section for part in parallel_map(lambda item: self._sections(*item), by_bucket) for section in part]
-        results = parallel_map(lambda section: list(self._section_rows(section, read)), work)
+        results = parallel_map(lambda section: list(self._section_rows(section, read)), work, self._threads)
         arrow = read.schema
         tables = [pa.Table.from_arrays(t.select(arrow.names).columns, schema=arrow) for part in results for t in part]
         table = pa.concat_tables([arrow.empty_table(), *tables])
@@ -159,7 +161,7 @@ class Lookup:
             return list(self._matches(section, file, columns, newest_only=True))
 
         for run in reversed(aged):
-            for batches in parallel_map(matches, run.files):
+            for batches in parallel_map(matches, run.files, self._threads):
                 if batches:
                     rows = pa.Table.from_batches(batches)
                     yield drop_retracts(rows) if VALUE_KIND.name in rows.column_names else rows

@@ -13,6 +13,7 @@ from paimon_core.lsm.sorted_run import SortedRun, files_by_age
 from paimon_core.lsm.universal import stop_trigger
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.memory import MemoryShares
 from paimon_core.merge.engine import MergeEngine, MergeFunction
 from paimon_core.merge.high_level import LEVEL
 from paimon_core.merge.kway import MergeOrder, merge_runs
@@ -28,6 +29,9 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
 
 _MAX_OPEN_RUNS = 24  # runs read at a time if sort-spill-threshold is not set, more if the stop trigger is larger
+_DECODER_OF_COLUMN = 256 << 10  # bytes of a page, its encoded form, and the dictionary of a column
+_MOST_DECODER = 64 << 20  # of the columns of one file: twice the rows of a row group
+_EXPANSION = 8  # of the bytes of a small file, in its decoder
 
 ReadFile = Callable[[DataFileMeta, int], Iterator[pa.RecordBatch]]
 
@@ -96,32 +100,60 @@ def merge_section(
     engine: MergeEngine,
     options: Options,
     recorder: ReadRecorder | None = None,
+    columns: int = 1,
 ) -> Iterator[pa.Table]:
     """Yield the rows of the section in key order, one row per key, deletes included.
 
     Rows of one key with equal sequence numbers are ordered by their files, the oldest file first (decision 13).
     REQUIRES: with ``order.by_run``, the runs are in the order of :func:`by_age`, which alone orders the rows of a key.
     Memory: two batches per run, 64 MiB in all, and the buffers of each decoder. More runs than ``sort-spill-threshold``
-    are merged over local disk: group by group if the engine allows it, else in one merge of copies.
-    ``recorder`` measures the merge, and its waits for rows.
+    are merged over local disk: group by group if the engine allows it, else in one merge of copies. With
+    ``memory-limit``, batches have their share, and runs are also copied if their decoders would exceed their share.
+
+    Args:
+        runs: the runs, which overlap.
+        read: reads a file of a run.
+        order: the columns to merge by.
+        engine: the merge engine.
+        options: table options.
+        recorder: measures the merge, and its waits for rows; `None`: not measured.
+        columns: the number of columns that ``read`` decodes.
     """
     waited = None if recorder is None else recorder.spender("wait")
-    merged = _merged(runs, read, order, engine, options, waited)
+    merged = _merged(runs, read, order, engine, options, waited, columns)
     return merged if recorder is None else timed(merged, recorder.spender("merge"))
 
 
 def _merged(
-    runs: Sequence[SortedRun], read: ReadFile, order: MergeOrder, engine: MergeEngine, options: Options, waited: Waited
+    runs: Sequence[SortedRun],
+    read: ReadFile,
+    order: MergeOrder,
+    engine: MergeEngine,
+    options: Options,
+    waited: Waited,
+    columns: int,
 ) -> Iterator[pa.Table]:
     read, fold = (read, engine.fold) if order.by_run else (_with_ages(read, runs), _without_ages(engine.fold))
     opened = [partial(run_batches, run, read) for run in runs]
-    limit = max_open_runs(options)
-    if len(runs) <= limit:
-        return merge_runs([run(len(runs)) for run in opened], order, fold, waited=waited)
-    if not engine.keeps_rows:
-        return merge_from_disk(opened, order, fold, options, waited)
+    limit, shares = max_open_runs(options), MemoryShares.of(options)
+    fits = _fit_decoders(runs, columns, shares)
+    if len(runs) <= limit and fits:
+        batches = [run(len(runs)) for run in opened]
+        return merge_runs(batches, order, fold, waited=waited, buffered=shares.batches)
+    if not engine.keeps_rows or not fits:
+        group_fold = engine.fold if engine.keeps_rows else None
+        return merge_from_disk(opened, order, fold, options, waited, group_fold)
     merged = multi_pass_merge(opened, order, engine.fold, limit, options, waited)
     return merged if order.by_run else (rows.drop_columns([FILE_AGE]) for rows in merged)
+
+
+def _fit_decoders(runs: Sequence[SortedRun], columns: int, shares: MemoryShares) -> bool:
+    """Return True if the decoders of one open file of each run take no more than their share."""
+    if shares.decoders is None:
+        return True
+    most = min(columns * _DECODER_OF_COLUMN, _MOST_DECODER)
+    sizes = (min(most, _EXPANSION * max(file.file_size for file in run.files)) for run in runs)
+    return sum(sizes) <= shares.decoders
 
 
 def max_open_runs(options: Options) -> int:

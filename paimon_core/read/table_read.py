@@ -345,6 +345,7 @@ class TableRead:
                     section_engine,
                     store.options,
                     self.recorder,
+                    columns=len(by_number),
                 )
                 deletes = True
             else:

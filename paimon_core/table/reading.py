@@ -13,6 +13,7 @@ from paimon_core.datafile.row_tracking import tracking_fields
 from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.lazy import deferred
+from paimon_core.memory import MemoryShares
 from paimon_core.operations.history.read_guard import protected_read
 from paimon_core.options.scan import INCREMENTAL_BETWEEN_SCAN_MODE, SCAN_PLAN_AUTO_TAG_FOR_READ_TIME_RETAINED
 from paimon_core.predicate.filter import Filter, bound_filter
@@ -177,7 +178,8 @@ def _protected_batches(scan: TableScan, read: TableRead) -> Iterator[pa.RecordBa
 def _parallel_batches(scan: TableScan, read: TableRead) -> Sequence[pa.RecordBatch]:
     """Return the rows of a scan, read by several threads, and protect its snapshot until the end."""
     with protected_read(scan.store, scan.snapshot):
-        parts = parallel_map(lambda split: list(read.to_batches(split)), scan.plan().splits, threads=READERS)
+        threads = MemoryShares.of(scan.store.options).at_most(READERS)
+        parts = parallel_map(lambda split: list(read.to_batches(split)), scan.plan().splits, threads)
         return [batch for part in parts for batch in part]
 
 

@@ -11,9 +11,9 @@ import pyarrow as pa
 from paimon_core.errors import UnsupportedError, hide_secrets
 from paimon_core.inspect.explain.limits import DEFAULT_LISTED
 from paimon_core.lazy import deferred
+from paimon_core.memory import MemoryShares
 from paimon_core.operations.history.read_guard import protected_read
 from paimon_core.operations.jobs.runner import Progress
-from paimon_core.options.lsm import LOOKUP_CACHE_MAX_MEMORY_SIZE
 from paimon_core.predicate.filter import Filter
 from paimon_core.scan.projection import project
 from paimon_core.schema.table_schema import TableSchema
@@ -85,7 +85,7 @@ class StoredTable(ReadableTable):
     def __init__(self, store: FileStore, *, read_optimized: bool = False) -> None:
         super().__init__(store)
         self._read_optimized = read_optimized
-        self._key_cache = KeyCache(store.options.value(LOOKUP_CACHE_MAX_MEMORY_SIZE))
+        self._key_cache = KeyCache(MemoryShares.of(store.options).key_cache)
         self._lookup: Lookup | None = None
 
     def with_store(self, store: FileStore) -> Self:

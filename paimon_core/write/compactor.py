@@ -24,6 +24,7 @@ from paimon_core.manifest.bucket import BucketLocation, InCountedBucket
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.manifest.index_entry import IndexManifestEntry
 from paimon_core.manifest.stats import stats_schema
+from paimon_core.memory import MemoryShares
 from paimon_core.merge.changelog_diff import ChangelogDiff
 from paimon_core.merge.high_level import LEVEL, read_high_level
 from paimon_core.merge.record_expire import RecordLevelExpire
@@ -42,7 +43,6 @@ from paimon_core.write.append_compactor import check_no_newer
 from paimon_core.write.lookup_levels import LookupFiles, LookupInput, sections_with_higher_levels
 from paimon_core.write.lookup_merge import FullCompactionChangelog, LookupChangelogMerge
 
-_PART_BYTES = 16 << 20  # size of the parts of rows: one is encoded while the next is merged
 Merged = Iterator[tuple[pa.Table | None, Sequence[pa.Table]]]
 """Pairs of rows to write and changes for the changelog."""
 
@@ -242,7 +242,7 @@ class _Compaction:
         return not (self._task.to_top or self._engine.newest_wins)
 
     def _rewrite(self, parts: Sequence[list[SortedRun]]) -> None:
-        for rows, changes in ahead(_parts(self._merge(parts))):
+        for rows, changes in ahead(_parts(self._merge(parts), MemoryShares.of(self._store.options).part)):
             if rows is not None:
                 self._writer.write(rows)
             self._write_changelog(changes)
@@ -265,18 +265,19 @@ class _Compaction:
             yield drop_retracts(rows) if self._task.drop_deletes and rows is not None else rows, changes
 
     def _merge_sections(self, parts: Sequence[list[SortedRun]]) -> Merged:
-        engine, read = self._engine, self._read
+        engine, read, width = self._engine, self._read, len(self._fields)
         if self._store.traits.reads_high_level:
             engine, read = replace(engine, fold=read_high_level(engine.fold)), with_levels(read)
         for section in parts:
-            for rows in merge_section(section, read, self._order, engine, self._store.options):
+            for rows in merge_section(section, read, self._order, engine, self._store.options, columns=width):
                 yield rows.drop_columns([LEVEL]) if read is not self._read else rows, ()
 
     def _merge_with_changes(self, parts: Sequence[list[SortedRun]], difference: ChangelogDiff) -> Merged:
         fold = FullCompactionChangelog(self._engine, difference, self._task.unit.output_level)
         engine, read = replace(self._engine, fold=fold, keeps_rows=False), with_levels(self._read)
+        width = len(self._fields)
         for section in parts:
-            for rows in merge_section(section, read, self._order, engine, self._store.options):
+            for rows in merge_section(section, read, self._order, engine, self._store.options, columns=width):
                 yield rows, fold.taken()
         yield None, fold.taken()
 
@@ -299,7 +300,9 @@ class _Compaction:
             fold = LookupChangelogMerge(self._engine, self._difference, level, used)
             engine = replace(self._engine, fold=fold, keeps_rows=False)
             order = replace(self._order, by_run=aged is not None)
-            for rows in merge_section(aged or section, read_all, order, engine, store.options):
+            for rows in merge_section(
+                aged or section, read_all, order, engine, store.options, columns=len(compacted.fields)
+            ):
                 yield rows, fold.taken()
             yield None, fold.taken()
             if self._has_vectors:
@@ -330,8 +333,8 @@ def _run_of(file: DataFileMeta) -> SortedRun:
     return SortedRun(file.level, (file,))
 
 
-def _parts(merged: Merged) -> Merged:
-    """Yield the same rows in parts large enough for encoding."""
+def _parts(merged: Merged, part_bytes: int) -> Merged:
+    """Yield the same rows in parts of about ``part_bytes``: one is encoded while the next is merged."""
     rows: list[pa.Table] = []
     changes: list[pa.Table] = []
     size = 0
@@ -340,7 +343,7 @@ def _parts(merged: Merged) -> Merged:
             rows.append(new_rows)
         changes += new_changes
         size += sum(table.nbytes for table in new_changes) + (0 if new_rows is None else new_rows.nbytes)
-        if size >= _PART_BYTES:
+        if size >= part_bytes:
             yield _concat(rows), changes
             rows, changes, size = [], [], 0
     if rows or changes:

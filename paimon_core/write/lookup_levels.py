@@ -148,9 +148,12 @@ class LookupFiles:
         return rows
 
     def _opened(self, number: int) -> "_PositionReader":
+        """Return the reader of a file. Only one file of each level stays open: keys ascend, and so do its files."""
         if number not in self._open:
+            level = self._files[number].level
+            self._open = {n: reader for n, reader in self._open.items() if self._files[n].level != level}
             read = file_reader(self._store, self._bucket, (*self._columns, ROW_POSITION), self._range)
-            self._open[number] = _PositionReader(read(self._files[number], len(self._files)))
+            self._open[number] = _PositionReader(read(self._files[number], len({file.level for file in self._files})))
         return self._open[number]
 
     def level(self, locations: RowLocations) -> npt.NDArray[np.int8]:

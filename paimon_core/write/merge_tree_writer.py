@@ -15,7 +15,6 @@ from paimon_core.merge.engine import MergeEngine
 from paimon_core.merge.kway import MergeOrder, merge_runs, sort_rows
 from paimon_core.merge.result import drop_before
 from paimon_core.merge.window import Window
-from paimon_core.options.lsm import LOCAL_SORT_MAX_NUM_FILE_HANDLES
 from paimon_core.read.external_merge import Run, SpilledRun, cuts_at, multi_pass_merge
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.combine import combined
@@ -158,7 +157,7 @@ class MergeTreeWriter:
         size = self.buffered
         if self._space is None or not self._buffer or size >= self._target_size:
             return False
-        if not self._merges_in_steps and len(self._spilled) >= _open_runs(self._space) - 1:
+        if not self._merges_in_steps and len(self._spilled) >= self._space.open_runs(self._spilled) - 1:
             return False
         if not self._space.reserve(size):
             return False
@@ -174,15 +173,17 @@ class MergeTreeWriter:
     def _merged(self, space: SpillSpace) -> Iterator[pa.Table]:
         """Merge the spilled and the buffered rows, with the same result as one sort and merge of all rows."""
         runs: list[Run] = [*self._spilled]
+        open_runs, buffered = space.open_runs(self._spilled), space.shares.batches
         if self._merges_in_steps:
             if self._buffer:
                 newest = self._merge_buffer().to_batches(max_chunksize=_NEWEST_ROWS)
                 runs.append(lambda open_runs: iter(newest))
-            yield from multi_pass_merge(runs, self._order, self._fold, _open_runs(space), space.options)
+            yield from multi_pass_merge(runs, self._order, self._fold, open_runs, space.options)
         else:
             if self._buffer:
                 runs.append(_by_keys(self._sort_buffer()))
-            yield from merge_runs([run(len(runs)) for run in runs], self._order, self._fold, repeated=True)
+            opened = [run(len(runs)) for run in runs]
+            yield from merge_runs(opened, self._order, self._fold, repeated=True, buffered=buffered)
         self._forget_spilled()
 
     def _forget_spilled(self) -> None:
@@ -232,11 +233,6 @@ class MergeTreeWriter:
         self._removals.abort()
         if self._changelog is not None:
             self._changelog.abort()
-
-
-def _open_runs(space: SpillSpace) -> int:
-    """Return the maximum number of spilled runs to merge at once, at least two."""
-    return max(2, space.options.value(LOCAL_SORT_MAX_NUM_FILE_HANDLES))
 
 
 def _by_keys(window: Window) -> Run:

@@ -7,12 +7,17 @@ from threading import Lock
 
 import pyarrow as pa
 
-from paimon_core.options.lsm import WRITE_BUFFER_SPILL_MAX_DISK_SIZE, WRITE_BUFFER_SPILLABLE
+from paimon_core.memory import MemoryShares
+from paimon_core.options.lsm import (
+    LOCAL_SORT_MAX_NUM_FILE_HANDLES,
+    WRITE_BUFFER_SPILL_MAX_DISK_SIZE,
+    WRITE_BUFFER_SPILLABLE,
+)
 from paimon_core.options.option import Options
-from paimon_core.read.external_merge import SpilledRun, spill_codec
+from paimon_core.read.external_merge import SpilledRun, batch_bytes, open_runs, spill_codec
 from paimon_core.types.selection import Positions
 
-_BATCH_BYTES = 1 << 18  # per run when it is read again: there may be a hundred runs
+_BATCH_BYTES = 1 << 18  # the most per run when it is read again: there may be a hundred runs
 
 
 class SpillSpace:
@@ -24,7 +29,8 @@ class SpillSpace:
     def __init__(self, options: Options) -> None:
         self.options = options
         self._available: int = options.value(WRITE_BUFFER_SPILL_MAX_DISK_SIZE)
-        self._codec = spill_codec(options)
+        self._codec, self.shares = spill_codec(options), MemoryShares.of(options)
+        self._most_runs = max(2, options.value(LOCAL_SORT_MAX_NUM_FILE_HANDLES))
         self._directory: tempfile.TemporaryDirectory[str] | None = None
         self._count = 0
         self._lock = Lock()
@@ -48,7 +54,12 @@ class SpillSpace:
             self._count += 1
             if self._directory is None:
                 self._directory = tempfile.TemporaryDirectory(prefix="paimon-write-")
-            return SpilledRun(Path(self._directory.name) / f"{self._count}.arrow", _BATCH_BYTES)
+            size = min(_BATCH_BYTES, batch_bytes(self.shares, self._most_runs))
+            return SpilledRun(Path(self._directory.name) / f"{self._count}.arrow", size)
+
+    def open_runs(self, runs: Sequence[SpilledRun]) -> int:
+        """Return the maximum number of these runs to merge at once, at least two; fewer if rows are long."""
+        return open_runs(self.shares, self._most_runs, max((run.row_bytes for run in runs), default=1))
 
     def put(self, run: SpilledRun, reserved: int, rows: pa.Table, starts: Positions | None = None) -> None:
         """Add the rows to the run.

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS, WRITE_BUFFER_SIZE, WRITE_ONLY
+from paimon_core.memory import MemoryShares
+from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS, WRITE_ONLY
 from paimon_core.options.option import Options
 from paimon_core.store.file_store import FileStore
 from paimon_core.write.append_writer import ROW_GROUP_BYTES
@@ -74,7 +75,7 @@ class WriterPlan:
         mode, options = bucket_mode(store.schema), store.options
         in_buckets = mode is not BucketMode.BUCKET_UNAWARE
         one_bucket = not in_buckets and not store.schema.partition_keys
-        buffer_bytes = options.value(WRITE_BUFFER_SIZE)
+        buffer_bytes = MemoryShares.of(options).write_buffer
         return WriterPlan(
             mode,
             role,

@@ -14,38 +14,38 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from paimon_core.memory import MemoryShares
 from paimon_core.operations.compaction.cluster_key import ClusterKey, bound_ranks, distinct, quantiles, sorted_positions
-from paimon_core.options.lsm import LOCAL_SORT_MAX_NUM_FILE_HANDLES, WRITE_BUFFER_SIZE
+from paimon_core.options.lsm import LOCAL_SORT_MAX_NUM_FILE_HANDLES
 from paimon_core.options.option import Options
 from paimon_core.read.external_merge import spill_codec
 
 SAMPLE_ROWS = 1 << 17
-_SAMPLE_BYTES = 64 << 20
-_SHARE = 4  # parts of the buffer: rows, the same rows sorted, their normalized keys, and rows being written
-_LARGEST_SHARE = 512 << 20  # far below the 2 GiB that a text column can hold in one chunk
 _BATCH_ROWS = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
 class SortLimits:
-    """The limits of a sort: bytes of rows to sort at once, number of open range files, and the files' codec."""
+    """The limits of a sort: bytes of rows to sort at once, number of open range files, the files' codec, a sample."""
 
     bytes: int
     files: int = 128
     codec: pa.Codec | None = None
+    sample_bytes: int = MemoryShares().sample
 
     @staticmethod
     def of(options: Options) -> "SortLimits":
-        """Return the limits from the table's options; ``write-buffer-size`` bounds the memory of all steps together."""
-        return SortLimits(
-            max(1, min(options.value(WRITE_BUFFER_SIZE) // _SHARE, _LARGEST_SHARE)),
-            options.value(LOCAL_SORT_MAX_NUM_FILE_HANDLES),
-            spill_codec(options),
-        )
+        """Return the limits from the table's options.
+
+        All steps together take four times the rows: the rows, the same rows sorted, their normalized keys, and rows
+        being written.
+        """
+        shares, files = MemoryShares.of(options), options.value(LOCAL_SORT_MAX_NUM_FILE_HANDLES)
+        return SortLimits(shares.sort, files, spill_codec(options), shares.sample)
 
 
-def sample_rows(tables: Iterable[pa.Table], total: int) -> pa.Table:
-    """Return a random sample of about `SAMPLE_ROWS` of ``total`` rows, or fewer if the rows are long.
+def sample_rows(tables: Iterable[pa.Table], total: int, most_bytes: int = MemoryShares().sample) -> pa.Table:
+    """Return a random sample of about `SAMPLE_ROWS` of ``total`` rows, or fewer if they have over ``most_bytes``.
 
     The sample is the same in every run. REQUIRES: at least one table.
     """
@@ -56,7 +56,7 @@ def sample_rows(tables: Iterable[pa.Table], total: int) -> pa.Table:
     for table in tables:
         sampled.append(table if chance == 1.0 else table.filter(pa.array(random.random(table.num_rows) < chance)))
         size += sampled[-1].nbytes
-        if size > _SAMPLE_BYTES:
+        if size > most_bytes:
             chance /= 2
             rows = pa.concat_tables(sampled)
             sampled = [rows.filter(pa.array(random.random(rows.num_rows) < 0.5)).combine_chunks()]
@@ -99,7 +99,7 @@ def sort_stream(
             if spilled.is_one_key:
                 yield from spilled.tables()
             else:
-                sampled = _sampler(spilled)
+                sampled = _sampler(spilled, limits)
                 yield from sort_stream(spilled.tables(), spilled.rows, key, sampled, limits)
             spilled.path.unlink()
 
@@ -131,8 +131,8 @@ class _Range:
                 yield pa.Table.from_batches([batch])
 
 
-def _sampler(spilled: _Range) -> Callable[[], pa.Table]:
-    return lambda: sample_rows(spilled.tables(), spilled.rows)
+def _sampler(spilled: _Range, limits: SortLimits) -> Callable[[], pa.Table]:
+    return lambda: sample_rows(spilled.tables(), spilled.rows, limits.sample_bytes)
 
 
 def _release_in_order(buffered: list[pa.Table]) -> Iterator[pa.Table]:

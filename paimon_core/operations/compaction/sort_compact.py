@@ -122,7 +122,7 @@ def run(store: FileStore, task: SortCompactTask) -> CommitMessage:
     """Sort and write new files, which are invisible until the message is committed. After an error no file remains.
 
     The messages of all parts of a partition must be joined by `join_parts` and committed together, because only the
-    first part lists the replaced files. Memory: about ``write-buffer-size``; further rows are spilled to local disk.
+    first part lists the replaced files. Memory: `SortLimits`; further rows are spilled to local disk.
     """
     check_no_newer(store, task.files)
     key = task.key if task.key.is_ready else task.key.learned(_sample(store, task))
@@ -229,7 +229,7 @@ def _divide(store: FileStore, task: SortCompactTask, parts: int) -> list[SortCom
 def _sample(store: FileStore, task: SortCompactTask) -> pa.Table:
     """Return a sample of the task's rows, with the columns of its key."""
     fields = [store.schema.field(name) for name in task.key.columns]
-    return sample_rows(_rows(store, task, fields), task.rows)
+    return sample_rows(_rows(store, task, fields), task.rows, SortLimits.of(store.options).sample_bytes)
 
 
 def _rows(store: FileStore, task: SortCompactTask, fields: Sequence[DataField]) -> Iterator[pa.Table]:

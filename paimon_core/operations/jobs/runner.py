@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.lazy import deferred
+from paimon_core.memory import MemoryShares
 
 if TYPE_CHECKING:
     from paimon_core.commit.clean_up import delete_written_files
@@ -76,7 +77,7 @@ class _Local:
         total, bytes_done = sum(task.size for task in tasks), 0
         messages = []
         try:
-            for task, message in parallel_map(one, tasks, threads=_RUNNERS):
+            for task, message in parallel_map(one, tasks, threads=_threads(store)):
                 messages.append(message)
                 bytes_done += task.size
                 if progress is not None:
@@ -89,7 +90,12 @@ class _Local:
     def map(
         self, store: FileStore, function: Callable[[FileStore, Part], Result], parts: Sequence[Part]
     ) -> Iterator[Result]:
-        return parallel_map(partial(function, store), parts, threads=_RUNNERS)
+        return parallel_map(partial(function, store), parts, threads=_threads(store))
+
+
+def _threads(store: FileStore) -> int:
+    """Return the number of tasks at a time: one with ``memory-limit``, which each task may take."""
+    return MemoryShares.of(store.options).at_most(_RUNNERS)
 
 
 LOCAL: Runner = _Local()

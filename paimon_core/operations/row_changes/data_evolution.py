@@ -40,6 +40,7 @@ from paimon_core.manifest.bucket import BucketLocation
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.manifest.entry import files_by_bucket
+from paimon_core.memory import MemoryShares
 from paimon_core.operations.jobs.task import ALL_DUE, BucketFiles, PlanRequest, live_files
 from paimon_core.read.data_evolution import files_with_column, read_row_range
 from paimon_core.scan.entries import live_entries
@@ -166,7 +167,11 @@ def update_columns(store: FileStore, data: pa.Table) -> Snapshot | None:
     publisher = Publisher(store, operation=Operation.UPDATE)
     with publisher.deleting_unless_published(messages):
         with raise_if_expired(store, snapshot):
-            for _ in parallel_map(write, _touched(store, snapshot, fields, new.row_ids), threads=_WRITERS):
+            for _ in parallel_map(
+                write,
+                _touched(store, snapshot, fields, new.row_ids),
+                threads=MemoryShares.of(store.options).at_most(_WRITERS),
+            ):
                 pass
         return commit_messages(publisher, messages, started_from=StartedFrom.of(snapshot)).snapshot
 

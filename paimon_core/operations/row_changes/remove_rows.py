@@ -28,6 +28,7 @@ from paimon_core.manifest.bucket import BucketLocation, BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import files_by_bucket
+from paimon_core.memory import MemoryShares
 from paimon_core.operations.jobs.runner import LOCAL, Progress, Runner
 from paimon_core.operations.jobs.task import BucketFiles
 from paimon_core.scan.entries import live_entries
@@ -177,7 +178,11 @@ def without_rows(store: FileStore, task: BucketFiles, find: Find) -> CommitMessa
     old = read_entries(store, task.vectors)
     marked: dict[str, DeletionVector] = {}
     try:
-        rows = parallel_map(lambda file: find(file, old.get(file.file_name)), task.files, threads=_THREADS)
+        rows = parallel_map(
+            lambda file: find(file, old.get(file.file_name)),
+            task.files,
+            MemoryShares.of(store.options).at_most(_THREADS),
+        )
         for file, removed in zip(task.files, rows, strict=True):
             if not removed.cardinality:
                 continue

@@ -13,6 +13,7 @@ import pyarrow as pa
 from paimon_core.datafile.writer import local_millis
 from paimon_core.errors import InvalidInputError, OutOfRangeError, UnsupportedError
 from paimon_core.manifest.bucket import BucketRef
+from paimon_core.memory import MemoryShares
 from paimon_core.merge import KeyMove
 from paimon_core.options.bucket import CROSS_PARTITION_UPSERT_INDEX_TTL
 from paimon_core.options.lsm import LOOKUP_CACHE_MAX_MEMORY_SIZE
@@ -29,7 +30,7 @@ from paimon_core.types.sorted_values import run_starts
 from paimon_core.write.bucket_state import Restore
 from paimon_core.write.key_locations import Fingerprints, KeyLocationIndex, fingerprints
 from paimon_core.write.routing.bucket_assigner import BucketAssigner, check_bucket, slots_of
-from paimon_core.write.routing.dynamic import groups, index_memory
+from paimon_core.write.routing.dynamic import groups
 from paimon_core.write.routing.router import Batch, Indexes, KeyShard, Router
 
 _BUCKETS = 1 << 16  # the location of a key is its partition's number times this, plus its bucket
@@ -86,7 +87,7 @@ class _CrossPartition:
                 "stay in the old one; remove the option, or add the partition columns to the primary key"
             )
         self._assigner = BucketAssigner.of(options, shared=False)
-        self._limit = index_memory(options)
+        self._limit = MemoryShares.of(options).key_index
         self._restore: Restore | None = None
         self._forget()
 

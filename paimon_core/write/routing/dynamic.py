@@ -8,8 +8,8 @@ from paimon_core.datafile.hash_index import read_hashes, write_hashes
 from paimon_core.errors import CorruptedError, InvalidInputError, OutOfRangeError
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.index_entry import HASH, HASH_PART, IndexManifestEntry
+from paimon_core.memory import MemoryShares
 from paimon_core.options.lsm import LOOKUP_CACHE_MAX_MEMORY_SIZE
-from paimon_core.options.option import Options
 from paimon_core.row.encode import encode
 from paimon_core.row.murmur import hashes as hash_rows
 from paimon_core.store.file_store import FileStore
@@ -20,18 +20,11 @@ from paimon_core.write.routing.bucket_assigner import BucketAssigner, check_buck
 from paimon_core.write.routing.router import ALL_KEYS, Batch, Indexes, KeyShard, Router
 
 _SLICE = 1 << 16  # rows encoded and hashed at a time, which bounds memory
-_MEMORY = 1 << 30  # bytes for indexes if the option is not set
 
 
 def dynamic(store: FileStore, shard: KeyShard | None) -> Router:
     """Return a router by the hash of the key within the partition."""
     return _Dynamic(store, shard)
-
-
-def index_memory(options: Options) -> int:
-    """Return the limit in bytes for the key indexes of one writer."""
-    limit = options.value(LOOKUP_CACHE_MAX_MEMORY_SIZE)
-    return limit if options.has(LOOKUP_CACHE_MAX_MEMORY_SIZE) else _MEMORY
 
 
 class _Dynamic:
@@ -46,7 +39,7 @@ class _Dynamic:
         self._counts = shard is not None and (shard == ALL_KEYS or shard.slots > 0)
         assigner = BucketAssigner.of(store.options, shared=self._shared)
         self._assigner = assigner.with_slots(shard.slots) if shard is not None and shard.slots else assigner
-        self._limit = index_memory(store.options)
+        self._limit = MemoryShares.of(store.options).key_index
         self._partitions: dict[bytes, _Partition] = {}  # most recently used last
         self._restore: Restore | None = None
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.errors import InvalidInputError, NotFoundError, OutOfRangeError, UnsupportedError
-from paimon_core.read import change_feed
+from paimon_core.memory import MemoryShares
 from paimon_core.read.change_feed import FeedRead
 from paimon_core.read.row_numbers import row_numbers
 from paimon_core.scan.change_feed import CHANGE_FIELDS, ChangeFeed, FeedRange, time_range, version_range
@@ -114,7 +114,7 @@ def turn(rng: random.Random, table: Table, kind: str) -> None:
 @pytest.mark.parametrize("partitioned", [False, pytest.param(True, marks=pytest.mark.more)])
 def test_changes_lead_from_each_version_to_each_later_one(tmp_path, kind, partitioned, monkeypatch):
     rng = random.Random(f"{kind} {partitioned}")
-    monkeypatch.setattr(change_feed, "_MEMORY", 1 << 14)  # several passes
+    monkeypatch.setattr(MemoryShares, "of", lambda options: MemoryShares(compared=1 << 14))  # several passes
     table = made(tmp_path / "t", kind, partitioned)
     for _ in range(rounds(24, 6)):
         turn(rng, table, kind)

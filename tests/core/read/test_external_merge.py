@@ -4,10 +4,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from paimon_core.memory import MemoryShares
 from paimon_core.merge.deduplicate import deduplicate
 from paimon_core.merge.kway import MergeOrder
 from paimon_core.options.option import Options
-from paimon_core.read.external_merge import SpilledRun, cuts_at, merge_from_disk, multi_pass_merge, spill_codec
+from paimon_core.read.external_merge import (
+    SpilledRun,
+    cuts_at,
+    merge_from_disk,
+    multi_pass_merge,
+    open_runs,
+    spill_codec,
+)
 
 
 @pytest.mark.parametrize(
@@ -75,3 +83,31 @@ def test_multi_pass_merge_equals_one_merge(at_once):
 
 def test_merge_from_disk_equals_one_merge():
     assert rows_of(merge_from_disk(RUNS, ORDER, deduplicate(), Options({}))) == NEWEST
+
+
+def test_fewer_spilled_runs_are_open_if_rows_are_long():
+    shares = MemoryShares(batches=1 << 20)
+    assert [open_runs(shares, 128, size) for size in (1, 1 << 14, 1 << 16, 1 << 20, 1 << 30)] == [128, 128, 32, 2, 2]
+
+
+def concatenated(window):
+    """A merge function that depends on all rows of a key, in their order."""
+    kept = window.take(window.starts)
+    values = window.column("v").to_pylist()
+    ends = [*window.starts[1:].tolist(), len(values)]
+    joined = ["".join(values[low:high]) for low, high in zip(window.starts.tolist(), ends, strict=True)]
+    return kept.set_column(kept.column_names.index("v"), "v", pa.array(joined))
+
+
+@pytest.mark.parametrize(("fold", "group_fold"), [(deduplicate(), deduplicate()), (concatenated, None)])
+@pytest.mark.parametrize("by_run", [False, True])
+def test_long_rows_are_merged_from_disk_in_groups(monkeypatch, fold, group_fold, by_run):
+    order = MergeOrder(("k",), by_run=by_run)
+    whole = rows_of(merge_from_disk(RUNS, order, fold, Options({}), None, group_fold))
+    monkeypatch.setattr(MemoryShares, "of", lambda options: MemoryShares(batches=1))
+    opened = []
+    original = SpilledRun.__call__
+    monkeypatch.setattr(SpilledRun, "__call__", lambda run, count: opened.append(count) or original(run, count))
+    assert rows_of(merge_from_disk(RUNS, order, fold, Options({}), None, group_fold)) == whole
+    assert set(opened) == {2}
+    assert whole == (NEWEST if group_fold else [(1, "ad"), (2, "bc"), (3, "ef"), (4, "g")])

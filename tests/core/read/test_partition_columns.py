@@ -5,10 +5,12 @@ import dataclasses
 import pyarrow as pa
 import pytest
 
-from paimon_core.datafile.reader import BATCH_BYTES, BATCH_ROWS
+from paimon_core.datafile.reader import BATCH_ROWS
+from paimon_core.memory import MemoryShares
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 
+BATCH_BYTES = MemoryShares().batches
 SCHEMA = pa.schema([("p", pa.string()), ("k", pa.int64())])
 
 

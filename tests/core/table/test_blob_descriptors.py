@@ -12,7 +12,7 @@ from paimon_core import blob_views, open_catalog
 from paimon_core.errors import CorruptedError, InvalidInputError, UnsupportedError
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.format.blob_descriptor import described
-from paimon_core.read import blobs
+from paimon_core.memory import MemoryShares
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from tests.support.tables import append_table
@@ -157,7 +157,7 @@ def test_blobs_are_read_in_parts_of_limited_size(tmp_path, files, monkeypatch):
     big.write_bytes(bytes(range(256)) * 40)
     table = trusting(made(tmp_path / "t"), files)
     table.write(rows(*(descriptor(big, 100 * n, 100 if n else 5000) for n in range(100))))
-    monkeypatch.setattr(blobs, "_PART_BYTES", 1000)
+    monkeypatch.setattr(MemoryShares, "of", lambda options: MemoryShares(batches=1000))
     opened = []
     original = FileIO.open
     monkeypatch.setattr(FileIO, "open", lambda io, path, *size: opened.append(path) or original(io, path, *size))
@@ -227,7 +227,7 @@ def test_rows_get_copies_of_described_blobs(tmp_path, files, monkeypatch):
     with pytest.raises(InvalidInputError, match="neither below the table nor below the warehouse"):
         table.write(given)
     assert table.snapshot() is None
-    monkeypatch.setattr(blobs, "_PART_BYTES", 6)
+    monkeypatch.setattr(MemoryShares, "of", lambda options: MemoryShares(batches=6))
     trusting(table, files).write(given.slice(0, 1))
     trusting(table, files).write(given.slice(1))
     assert table.to_arrow().to_pylist() == [
