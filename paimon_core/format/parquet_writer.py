@@ -39,6 +39,7 @@ _FIRST_GROUP_BYTES, _FIRST_COLUMN_BYTES = 4 << 20, 64 << 10  # of the first row 
 _ROW_GROUP_ROWS = 1 << 20
 _SORTED_GROUP_ROWS = 1 << 14  # in sorted files, so that a read of a key range skips most rows
 _SORTED_GROUP_BYTES = 1 << 19  # least Arrow memory, so that the fixed cost of a row group is small
+_ROWS_BETWEEN_CHECKS, _LONG_PAGE_BYTES = 1 << 10, 1 << 20  # the former is the default of the encoder
 _PAGE_BYTES = 64 << 10  # several pages in a row group, so that readers with page indexes skip parts of it
 _MAX_REPEATED = 0.01  # largest share of a row group's bytes that other row groups repeat, such as dictionaries
 _COLUMN_BYTES = 170  # fixed cost of a column in a row group: page headers, entry in the footer, page index
@@ -188,11 +189,14 @@ class ParquetFileWriter(FormatWriter):
             self._choose_layout()
             dictionaries = self._chosen_dictionaries(first)
             self._dictionaries = set(dictionaries)
-            self._writer = self._open(self._encoded, dictionaries)
+            self._writer = self._open(self._encoded, dictionaries, first)
         return self._writer
 
-    def _open(self, sink: Any, dictionaries: list[str]) -> Any:
-        return pq.ParquetWriter(sink, self._stored, use_dictionary=dictionaries, **self._encoder_options)
+    def _open(self, sink: Any, dictionaries: list[str], first: pa.Table | None = None) -> Any:
+        rows = _rows_between_checks(first)
+        return pq.ParquetWriter(
+            sink, self._stored, use_dictionary=dictionaries, write_batch_size=rows, **self._encoder_options
+        )
 
     def _chosen_dictionaries(self, first: pa.Table | None) -> list[str]:
         """Return the paths of the stored columns that get dictionaries, judged by the first rows."""
@@ -215,6 +219,17 @@ class ParquetFileWriter(FormatWriter):
         with self._open(trial, self._chosen_dictionaries(rows)) as writer:
             writer.write_table(rows)
         return int(trial.tell())
+
+
+def _rows_between_checks(first: pa.Table | None) -> int:
+    """Return the number of rows after which the encoder checks the size of a page; fewer if values are long.
+
+    With the default, a page of values of 1 MB would have the size of its row group, and so would every decoder of it.
+    """
+    if first is None or not first.num_rows:
+        return _ROWS_BETWEEN_CHECKS
+    widest = max((column.nbytes for column in first.columns), default=0) // first.num_rows
+    return max(1, min(_ROWS_BETWEEN_CHECKS, _LONG_PAGE_BYTES // max(1, widest)))
 
 
 def sorted_group_rows(rows: pa.Table, dictionaries: Set[str]) -> int:

@@ -288,6 +288,6 @@ class TableMaintenance:
         store, buckets = self.store, request.buckets
         if buckets is not None and buckets != store.schema.bucket:
             check_rescale(store, buckets)
-            store = store.alter([SetOption("bucket", str(buckets))])
+            store = store.keeping_options(store.alter([SetOption("bucket", str(buckets))]).schema)
         predicate = bound_filter(request.filter, store.schema.fields)
         return rescale(store, partitions=request.partitions, filter=predicate, progress=progress, runner=self.runner)

@@ -9,6 +9,7 @@ import pyarrow as pa
 from paimon_core.datafile.reader import ReadOptions, read_file
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.fileio.parallel import timed
+from paimon_core.format.batch_size import probed
 from paimon_core.lsm.sorted_run import SortedRun, files_by_age
 from paimon_core.lsm.universal import stop_trigger
 from paimon_core.manifest.bucket import BucketRef
@@ -30,8 +31,8 @@ from paimon_core.types.datatype import DataField
 
 _MAX_OPEN_RUNS = 24  # runs read at a time if sort-spill-threshold is not set, more if the stop trigger is larger
 _DECODER_OF_COLUMN = 256 << 10  # bytes of a page, its encoded form, and the dictionary of a column
+_ROWS_OF_PAGE = 1 << 10  # encoders check the size of a page after so many values
 _MOST_DECODER = 64 << 20  # of the columns of one file: twice the rows of a row group
-_EXPANSION = 8  # of the bytes of a small file, in its decoder
 
 ReadFile = Callable[[DataFileMeta, int], Iterator[pa.RecordBatch]]
 
@@ -136,7 +137,7 @@ def _merged(
     read, fold = (read, engine.fold) if order.by_run else (_with_ages(read, runs), _without_ages(engine.fold))
     opened = [partial(run_batches, run, read) for run in runs]
     limit, shares = max_open_runs(options), MemoryShares.of(options)
-    fits = _fit_decoders(runs, columns, shares)
+    fits = shares.decoders is None or _decoder_bytes(runs, read, columns) <= shares.decoders
     if len(runs) <= limit and fits:
         batches = [run(len(runs)) for run in opened]
         return merge_runs(batches, order, fold, waited=waited, buffered=shares.batches)
@@ -147,13 +148,16 @@ def _merged(
     return merged if order.by_run else (rows.drop_columns([FILE_AGE]) for rows in merged)
 
 
-def _fit_decoders(runs: Sequence[SortedRun], columns: int, shares: MemoryShares) -> bool:
-    """Return True if the decoders of one open file of each run take no more than their share."""
-    if shares.decoders is None:
-        return True
-    most = min(columns * _DECODER_OF_COLUMN, _MOST_DECODER)
-    sizes = (min(most, _EXPANSION * max(file.file_size for file in run.files)) for run in runs)
-    return sum(sizes) <= shares.decoders
+def _decoder_bytes(runs: Sequence[SortedRun], read: ReadFile, columns: int) -> float:
+    """Return an estimate of the bytes in the decoders of one open file of each run.
+
+    A decoder holds pages of all columns, at most a row group. Cost: the first batch of a file, for the size of a row.
+    """
+    largest = max((file for run in runs for file in run.files), key=lambda file: file.file_size)
+    row_bytes = probed(read(largest, len(runs)))
+    counts = [max(file.row_count for file in run.files) for run in runs]
+    pages = (columns * _DECODER_OF_COLUMN + min(_ROWS_OF_PAGE, count) * row_bytes for count in counts)
+    return sum(min(size, _MOST_DECODER, 2 * count * row_bytes) for size, count in zip(pages, counts, strict=True))
 
 
 def max_open_runs(options: Options) -> int:

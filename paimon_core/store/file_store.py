@@ -346,11 +346,13 @@ class FileStore:
     def at_newest_schema(self) -> "FileStore":
         """Return the table with the newest version of its schema, under the dynamic options of this object."""
         newest = self.schemas.latest()
-        if newest is None or newest.id == self.schema.id:
-            return self
+        return self if newest is None or newest.id == self.schema.id else self.keeping_options(newest)
+
+    def keeping_options(self, schema: TableSchema) -> "FileStore":
+        """Return the table with another version of its schema, under the dynamic options of this object."""
         stored, current = dict(self.schemas.get(self.schema.id).options.items()), dict(self.options.items())
         dynamic = {key: current.get(key) for key in {**stored, **current} if current.get(key) != stored.get(key)}
-        return self.with_schema(newest.copy(dynamic))
+        return self.with_schema(schema.copy(dynamic))
 
     def partition_values(self, partition: bytes) -> tuple[Any, ...]:
         """Return the internal values of a serialised partition, in partition order."""

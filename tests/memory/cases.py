@@ -162,7 +162,7 @@ def _sort(table: Table, rows: Rows, content: Content) -> None:
 
 def _rescale(table: Table, rows: Rows, content: Content) -> None:
     table.maintenance.rescale(4)
-    _check(Table.open(table.path), content.rows)
+    _check(Table.open(table.path, options={"memory-limit": table.store.options["memory-limit"]}), content.rows)
 
 
 def _delete(table: Table, rows: Rows, content: Content) -> None:
