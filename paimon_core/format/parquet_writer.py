@@ -228,7 +228,7 @@ def _rows_between_checks(first: pa.Table | None) -> int:
     """
     if first is None or not first.num_rows:
         return _ROWS_BETWEEN_CHECKS
-    widest = max((column.nbytes for column in first.columns), default=0) // first.num_rows
+    widest: int = max((column.nbytes for column in first.columns), default=0) // first.num_rows
     return max(1, min(_ROWS_BETWEEN_CHECKS, _LONG_PAGE_BYTES // max(1, widest)))
 
 

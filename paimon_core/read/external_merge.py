@@ -26,7 +26,7 @@ Waited: TypeAlias = Callable[[float], None] | None
 AnyRun = TypeVar("AnyRun", bound=Run)
 
 _MAX_BATCH_BYTES, _MIN_BATCH_BYTES = 1 << 20, 1 << 16
-_LONG_ROWS = 2  # a merge of single rows takes at most this many times the share of batches, and as much for the next
+_LONG_ROWS = 2  # times the share of batches: the most bytes of one row of each run, and the same for the next rows
 
 
 def multi_pass_merge(
@@ -77,7 +77,7 @@ def merge_from_disk(
 ) -> Iterator[pa.Table]:
     """Copy the runs (the oldest first) to local disk one by one, and merge the copies.
 
-    An open copy needs the memory of one small batch. If rows are so long that the batches of all copies would exceed
+    An open copy needs the memory of one small batch. If rows are long and the batches of all copies would exceed
     their share, groups of copies become one run each first.
 
     Args:

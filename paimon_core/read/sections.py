@@ -31,7 +31,7 @@ from paimon_core.types.datatype import DataField
 
 _MAX_OPEN_RUNS = 24  # runs read at a time if sort-spill-threshold is not set, more if the stop trigger is larger
 _DECODER_OF_COLUMN = 256 << 10  # bytes of a page, its encoded form, and the dictionary of a column
-_ROWS_OF_PAGE = 1 << 10  # encoders check the size of a page after so many values
+_ROWS_OF_PAGE = 1 << 10  # values after which encoders check the size of a page
 _MOST_DECODER = 64 << 20  # of the columns of one file: twice the rows of a row group
 
 ReadFile = Callable[[DataFileMeta, int], Iterator[pa.RecordBatch]]

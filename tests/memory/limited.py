@@ -59,7 +59,7 @@ def measure(name: str, directory: Path, limit: int, times: float, enforced: int 
 
 
 def main(name: str, directory: str, limit: int, enforced: int, size: int) -> None:
-    """Run the case, and print the peak of the resident memory in megabytes, beyond that of the idle process."""
+    """Run the case, and print the peak of the resident memory in megabytes, beyond the memory of the idle process."""
     case = CASES[name]
     options = {"memory-limit": f"{limit} mb"}
     case.run(Table.open(f"{directory}/small", options=options), case.rows, case.content(_SMALL))
