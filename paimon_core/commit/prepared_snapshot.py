@@ -65,9 +65,9 @@ class PreparedSnapshot:
 def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, identity: Identity) -> PreparedSnapshot:
     """Write manifests and lists for ``changes`` on ``base``. Return the snapshot, which is not published yet.
 
-    Order of writes: manifests, then the lists that name them. Cost: two list reads and a constant number of writes for
-    any table size, plus the merging of manifests when it is due. Raises as `current_schema_id` does. After an error the
-    written files are deleted.
+    Order of writes: manifests, then the lists that name them; on stores of high latency, at the same time. Cost: two
+    list reads and a constant number of writes for any table size, plus the merging of manifests when it is due. Raises
+    as `current_schema_id` does. After an error the written files are deleted.
     """
     manifests = store.manifests
     base_files: list[str] = []
@@ -78,26 +78,29 @@ def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, ide
     changes, next_row_id = with_row_ids(store.options, changes, snapshot_id, base.next_row_id if base else 0)
     try:
         schema_id = current_schema_id(store)
-        metas: list[ManifestFileMeta] = []
-        corrections = changes.corrections
-        if corrections is not None:
-            metas = manifests.write(corrections.live)
-            base_files += [meta.file_name for meta in metas]
-            next_row_id = next_row_id if corrections.next_row_id is None else corrections.next_row_id
-        elif base is not None:
-            before = manifest_metas(store, base)
-            metas, base_files = merge_manifests(manifests, before)
-            replaced = len({m.file_name for m in before} - {m.file_name for m in metas})
-        base_list, base_size = _write_list(manifests, metas, base_files)
-        delta = manifests.write(changes.entries) if changes.entries else []
-        delta_files += [m.file_name for m in delta]
-        delta_list, delta_size = _write_list(manifests, delta, delta_files)
-        changelog = manifests.write(changes.changelog) if changes.changelog else []
-        delta_files += [m.file_name for m in changelog]
-        changelog_list, changelog_size = _write_list(manifests, changelog, delta_files) if changelog else (None, None)
-        index = _index(store, base, changes, indexes)
-        if index is not None and (base is None or index != base.index_manifest):
-            base_files.append(index)
+        with manifests.together():
+            metas: list[ManifestFileMeta] = []
+            corrections = changes.corrections
+            if corrections is not None:
+                metas = manifests.write(corrections.live)
+                base_files += [meta.file_name for meta in metas]
+                next_row_id = next_row_id if corrections.next_row_id is None else corrections.next_row_id
+            elif base is not None:
+                before = manifest_metas(store, base)
+                metas, base_files = merge_manifests(manifests, before)
+                replaced = len({m.file_name for m in before} - {m.file_name for m in metas})
+            base_list, base_size = _write_list(manifests, metas, base_files)
+            delta = manifests.write(changes.entries) if changes.entries else []
+            delta_files += [m.file_name for m in delta]
+            delta_list, delta_size = _write_list(manifests, delta, delta_files)
+            changelog = manifests.write(changes.changelog) if changes.changelog else []
+            delta_files += [m.file_name for m in changelog]
+            changelog_list, changelog_size = None, None
+            if changelog:
+                changelog_list, changelog_size = _write_list(manifests, changelog, delta_files)
+            index = _index(store, base, changes, indexes)
+            if index is not None and (base is None or index != base.index_manifest):
+                base_files.append(index)
         total = (base.total_record_count or 0) if base is not None else 0
         if corrections is not None:
             total = sum(entry.file.row_count for entry in corrections.live)

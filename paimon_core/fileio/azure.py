@@ -131,6 +131,7 @@ AZURE: Final = Store(
     arguments=azure_arguments,
     put_if_absent=put_if_absent,
     flat=True,
+    high_latency=True,
     object_store=True,
     package="pyspark-paimon[azure]",
     client="paimon_core.fileio.azure_client:AzureFileSystem",

@@ -62,6 +62,11 @@ class FileIO:
         """True if `rename_directory` is one step on the store of the URL: local disks and HDFS."""
         return store_of(self._url).renames_atomically
 
+    @property
+    def high_latency(self) -> bool:
+        """True if each request to the store of the URL waits for a network: object stores and HDFS."""
+        return store_of(self._url).high_latency
+
     def read(self, path: str) -> bytes:
         """Return the whole content of a file."""
         return self._storage(path).read(path)

@@ -145,6 +145,7 @@ GCS: Final = Store(
     put_if_absent=create_object,
     one_client=True,
     flat=True,
+    high_latency=True,
     object_store=True,
     package="pyspark-paimon[gcs]",
     client="paimon_core.fileio.gcs_client:GcsFileSystem",

@@ -378,5 +378,6 @@ HDFS: Final = HdfsStore(
     own_options=True,
     renames_atomically=True,
     keeps_fixed=True,
+    high_latency=True,
     package="pyspark-paimon[hdfs]",
 )

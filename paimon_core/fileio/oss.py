@@ -111,6 +111,7 @@ OSS: Final = Store(
     is_proven=_is_proven,
     one_client=True,
     flat=True,
+    high_latency=True,
     object_store=True,
     package="pyspark-paimon[oss]",
     client="paimon_core.fileio.oss_client:OssFileSystem",

@@ -184,6 +184,7 @@ S3: Final = Store(
     is_proven=is_amazon,
     one_client=True,
     flat=True,
+    high_latency=True,
     object_store=True,
     package="pyspark-paimon[s3]",
     client="paimon_core.fileio.s3_client:RoleFileSystem",

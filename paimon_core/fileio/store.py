@@ -40,6 +40,8 @@ class Store:
     """True if one client serves every bucket or host."""
     flat: bool = False
     """True if a directory is only a prefix of names."""
+    high_latency: bool = False
+    """True if each request waits for a network, so that several files should be written at the same time."""
     object_store: bool = False
     """True if a path names a bucket with separate credentials; a table may name files there (decision 15)."""
     renames_atomically: bool = False

@@ -4,13 +4,18 @@ import io
 import itertools
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
+from concurrent.futures import Future
+from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
 from paimon_core.errors import CorruptedError
 from paimon_core.fileio.fileio import FileIO, join
+from paimon_core.fileio.threads import submit
 from paimon_core.format.avro_container import ContainerWriter
 from paimon_core.format.codec import avro_codec
 from paimon_core.manifest.bucket_filter import EntryFilter
@@ -35,6 +40,8 @@ T = TypeVar("T")
 
 _BLOCK_RECORDS: Final = 128
 _COMPRESSION_LEVEL: Final = 1
+_AT_ONCE: Final = 4
+"""Files that are written at the same time, whose bytes are in memory."""
 _DECODED: Final = DecodedFiles[ManifestEntry]()
 _DECODED_LISTS: Final = DecodedFiles[ManifestFileMeta]()
 
@@ -61,6 +68,7 @@ class Manifests:
         self._new_name = new_name
         self._uuid: str | None = None
         self._written: Counter[str] = Counter()
+        self._unfinished: dict[str, Future[None]] | None = None  # by path; `None`: a write returns when it is done
 
     def path(self, name: str) -> str:
         """Return the path of the file ``name``."""
@@ -208,9 +216,32 @@ class Manifests:
         """Write an index manifest (all index files of a snapshot). Return its name."""
         return self._store("index-manifest", self._encode(INDEX_ENTRY, entries))
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Write the files of the block at the same time, if each of them waits for a network: HDFS and object stores.
+
+        At the end of the block all files are complete. Raises the first error of a write, there or at a later write.
+        REQUIRES: nothing in the block reads a file that it has written. Memory: `_AT_ONCE` files.
+        """
+        if not self.io.high_latency:
+            yield
+            return
+        unfinished = self._unfinished = {}
+        try:
+            yield
+            for path in list(unfinished):
+                self._finish(path)
+        finally:
+            self._unfinished = None
+            for future in unfinished.values():  # after an error
+                future.exception()
+
     def delete(self, names: Iterable[str]) -> None:
         """Delete files of this directory. Missing files are ignored."""
         for path in map(self.path, names):
+            if self._unfinished is not None and path in self._unfinished:
+                self._unfinished[path].exception()  # a file that is deleted first would come back
+                del self._unfinished[path]
             if self._remembered is not None:
                 self._remembered.forget(path)
             self.io.delete(path)
@@ -246,10 +277,24 @@ class Manifests:
         name = f"{kind}-{self._uuid}-{self._written[kind]}"
         self._written[kind] += 1
         path = self.path(name)
+        if self._unfinished is None:
+            self._put(path, data)
+            return name
+        if len(self._unfinished) == _AT_ONCE:
+            self._finish(next(iter(self._unfinished)))
+        self._unfinished[path] = submit(partial(copy_context().run, self._put, path, data))
+        return name
+
+    def _put(self, path: str, data: bytes) -> None:
         self.io.write(path, data)
         if self._remembered is not None:
             self._remembered.put(path, data)
-        return name
+
+    def _finish(self, path: str) -> None:
+        """Wait for a file that is being written. Raises the error of the write."""
+        assert self._unfinished is not None
+        self._unfinished[path].result()
+        del self._unfinished[path]
 
 
 def _deletion_without_stats(entry: ManifestEntry) -> ManifestEntry:

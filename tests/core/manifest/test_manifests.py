@@ -1,6 +1,7 @@
 import datetime
 import io
 import math
+import threading
 from dataclasses import replace
 from decimal import Decimal
 
@@ -39,6 +40,62 @@ def test_manifest_is_described_by_its_list():
     name, size = m.write_list([meta])
     assert (name, size) == ("manifest-list-u0-0", len(m.io.read(m.path("manifest-list-u0-0"))))
     assert m.read_list(name) == [meta]
+
+
+class DistantIO(MemoryIO):
+    """A store of high latency: a write ends when a number of writes have begun, and fails if the others are late."""
+
+    def __init__(self, number):
+        super().__init__()
+        self.begun, self.failing = threading.Barrier(number, timeout=10), ""
+
+    @property
+    def high_latency(self):
+        return True
+
+    def write(self, path, data):
+        self.begun.wait()
+        if self.failing and self.failing in path:
+            raise OSError(path)
+        super().write(path, data)
+
+
+def test_files_of_a_block_are_written_at_the_same_time():
+    m = manifests(DistantIO(4))
+    with m.together():
+        metas = [*m.write([entry("a")]), *m.write([entry("b")])]
+        lists = [m.write_list(metas)[0], m.write_list([])[0]]
+    assert [e.file.file_name for meta in metas for e in m.read(meta.file_name, meta.file_size)] == ["a", "b"]
+    assert [m.read_list(name) for name in lists] == [metas, []]
+    m.io.begun = threading.Barrier(1)
+    name, _ = m.write_list(metas)
+    assert m.read_list(name) == metas
+
+
+@pytest.mark.parametrize("number", [2, 7])
+def test_error_of_one_file_in_a_block_is_raised_when_no_other_is_being_written(number):
+    m = manifests(DistantIO(1))
+    m.io.failing = "manifest-list-u0-0"
+    names = []
+
+    def write_all():
+        with m.together():
+            for _ in range(number):
+                names.append(m.write_list([])[0])
+
+    with pytest.raises(OSError, match="manifest-list-u0-0"):
+        write_all()
+    m.delete(names)
+    assert m.io.files == {}
+
+
+def test_file_that_is_being_written_is_deleted_after_it_is_complete():
+    m = manifests(DistantIO(2))
+    with m.together():
+        name, _ = m.write_list([])
+        kept, _ = m.write_list([])
+        m.delete([name])
+    assert list(m.io.files) == [m.path(kept)]
 
 
 def test_row_ids_are_range_only_when_every_file_has_one():
