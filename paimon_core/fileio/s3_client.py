@@ -1,10 +1,14 @@
-"""The file system of S3 for assumed roles: s3fs with credentials from STS. `s3.S3` imports this module when needed."""
+"""The file system of S3: s3fs with credentials from STS, and one request for a read. `s3.S3` imports it when needed."""
 
-from typing import Any
+import inspect
+from typing import Any, Final
 
 from aiobotocore.credentials import AioDeferredRefreshableCredentials
 from aiobotocore.session import AioSession
 from s3fs import S3FileSystem
+
+_ASKS_FOR_SIZE: Final = "max_concurrency" in inspect.signature(S3FileSystem._cat_file).parameters
+"""True if s3fs asks for the size of a file before it reads the whole file, so as to read a large file in parts."""
 
 
 class RoleFileSystem(S3FileSystem):  # type: ignore[misc]
@@ -34,6 +38,14 @@ class RoleFileSystem(S3FileSystem):  # type: ignore[misc]
                 },
             )
         super().__init__(*arguments, **options)
+
+    async def _cat_file(
+        self, path: str, version_id: str | None = None, start: int | None = None, end: int | None = None, **options: Any
+    ) -> bytes:
+        """Return a file, or a range of it, in one request: what the engine reads as a whole is small."""
+        if _ASKS_FOR_SIZE:
+            options.setdefault("max_concurrency", 1)
+        return bytes(await super()._cat_file(path, version_id, start, end, **options))
 
 
 def _session_of(role: dict[str, Any], sts: dict[str, Any]) -> AioSession:

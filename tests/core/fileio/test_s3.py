@@ -14,6 +14,7 @@ import pytest
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.fileio.s3 import is_amazon, s3_arguments
+from tests.support.places.proxy import faulty_proxy
 from tests.support.s3_server import s3_server
 
 
@@ -66,6 +67,19 @@ def test_methods_on_s3(server):
     io.delete_directory(f"{root}/moved")
     io.delete_directory(f"{root}/moved")
     assert io.list(f"{root}/moved") == []
+
+
+def test_whole_file_is_read_in_one_request(server):
+    root, options = server
+    FileIO.of(root, options).write(f"{root}/one/request", b"12345")
+    with faulty_proxy(int(options["s3.endpoint"].rpartition(":")[2])) as proxy:
+        io = FileIO.of(root, {**options, "s3.endpoint": f"http://127.0.0.1:{proxy.port}"})
+        assert io.read(f"{root}/one/request") == b"12345"
+        with io.open(f"{root}/one/request", 5) as file:
+            assert file.read() == b"12345"
+        with pytest.raises(FileNotFoundError):
+            io.read(f"{root}/one/missing")
+    assert [line.partition(" ")[0] for line in proxy.seen] == ["GET"] * 3
 
 
 def test_parquet_through_s3_small_and_large(server):
