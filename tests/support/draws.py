@@ -1,7 +1,8 @@
 """The number of draws of a test: a fifth in each run, fewer, half or all of them with ``--draws``.
 
 ``@draws(40)`` is a property with forty examples at full length, ``rounds(22)`` a game of twenty-two turns,
-``points(calls)`` the calls at which a test fails. What uses ``rounds`` or ``points`` carries the marker ``drawn``.
+``points(calls)`` the calls at which a test fails, ``step()`` the distance between them. What uses ``rounds``,
+``points`` or ``step`` carries the marker ``drawn``.
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,6 +41,11 @@ def configure(length: str, seed: int) -> None:
 def rounds(full: int, least: int = 3) -> int:
     """Return how many rounds to play of those at full length."""
     return max(min(full, least), full // ONE_IN[_Run.length])
+
+
+def step() -> int:
+    """Return the distance between the points of a test that does not know their number: 1 at full length."""
+    return ONE_IN[_Run.length]
 
 
 def draws(full: int) -> settings:

@@ -17,11 +17,12 @@ T = TypeVar("T")
 _CLIENT_CLASS: Final = "org.apache.hadoop.hive.metastore.HiveMetaStoreClient"
 _SITE: Final = "hive-site.xml"
 _REFUSED: Final = {
-    "hive.metastore.sasl.enabled": "Kerberos: no maintained Python library speaks SASL for Thrift",
-    "hive.metastore.use.SSL": "TLS to the metastore",
-    "hive.metastore.client.auth.mode": "a password for the metastore",
+    "metastore.sasl.enabled": "Kerberos: no maintained Python library speaks SASL for Thrift",
+    "metastore.use.SSL": "TLS to the metastore",
+    "metastore.client.auth.mode": "passwords, tokens and Kerberos for the metastore",
 }
-_REFUSED_VALUES: Final = {"true", "plain"}
+"""Properties, without the prefix ``hive.`` that Hive also accepts, and what they would switch on."""
+_OFF: Final = {"", "false", "noauth"}
 _PORT: Final = 9083
 
 
@@ -72,9 +73,10 @@ def hive_settings(options: Mapping[str, str], warehouse: str = "") -> HiveSettin
     directory = options.get("hive-conf-dir") or os.environ.get("HIVE_CONF_DIR")
     site = {} if not directory else _read_site(directory)
     site |= {key: value for key, value in options.items() if key.startswith("hive.")}
-    for key, what in _REFUSED.items():
-        if site.get(key, "").strip().lower() in _REFUSED_VALUES:
-            raise UnsupportedError(f"property {key!r} is {site[key]!r}, but this engine does not support {what}")
+    for name, what in _REFUSED.items():
+        for key in (f"hive.{name}", name):
+            if site.get(key, "").strip().lower() not in _OFF:
+                raise UnsupportedError(f"property {key!r} is {site[key]!r}, but this engine does not support {what}")
     if options.get("metastore.client.class", _CLIENT_CLASS) != _CLIENT_CLASS:
         raise UnsupportedError(
             f"option 'metastore.client.class' is {options['metastore.client.class']!r}: this engine speaks Thrift to a "

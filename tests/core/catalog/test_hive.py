@@ -91,6 +91,7 @@ def test_settings_come_from_options_before_hive_site(tmp_path, monkeypatch):
         ({"uri": "http://host:1"}, InvalidInputError, "is no address of a Hive metastore"),
         ({**URI, "hive.metastore.sasl.enabled": "true"}, UnsupportedError, "Kerberos"),
         ({**URI, "hive.metastore.use.SSL": "true"}, UnsupportedError, "does not support TLS"),
+        ({**URI, "hive.metastore.client.auth.mode": "KERBEROS"}, UnsupportedError, "passwords, tokens and Kerberos"),
         ({**URI, "metastore.client.class": "a.B"}, UnsupportedError, "'a.B'.*runs no Java classes"),
         ({**URI, "case-sensitive": "true"}, UnsupportedError, "lower-case names"),
         ({**URI, "lock.enabled": "maybe"}, InvalidInputError, "'lock.enabled' of the catalog is 'maybe'"),
@@ -101,6 +102,15 @@ def test_settings_come_from_options_before_hive_site(tmp_path, monkeypatch):
 def test_wrong_settings_are_refused(options, error, message):
     with pytest.raises(error, match=message):
         hive_settings(options)
+
+
+def test_kerberos_in_hive_site_is_refused_under_both_names(tmp_path):
+    for name in ("metastore.sasl.enabled", "hive.metastore.sasl.enabled"):
+        (tmp_path / "hive-site.xml").write_text(
+            f"<configuration><property><name>{name}</name><value>true</value></property></configuration>"
+        )
+        with pytest.raises(UnsupportedError, match=f"property '{name}' is 'true'.*Kerberos"):
+            hive_settings({**URI, "hive-conf-dir": str(tmp_path)})
 
 
 def test_missing_client_names_the_extra(monkeypatch):

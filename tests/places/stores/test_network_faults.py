@@ -7,6 +7,7 @@ import pytest
 
 from paimon_core import Table
 from paimon_core.schema.change import SetOption
+from tests.support import draws
 from tests.support.places import network
 from tests.support.places.network import SCHEMA, Link, batch
 from tests.support.places.proxy import MODES, faulty_proxy
@@ -42,12 +43,13 @@ def test_commits_survive_fault_at_every_request(store, link, mode):
 
 
 @pytest.mark.more
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     "mode", ["drop", *(pytest.param(mode, marks=pytest.mark.slow) for mode in MODES if mode != "drop")]
 )
 @pytest.mark.parametrize("operation", [network.reads, network.compactions, network.expiries])
 def test_operations_survive_fault_at_every_request(store, link, mode, operation):
-    assert operation(link, mode, step(store)) > 1
+    assert operation(link, mode, max(step(store), draws.step())) > 0
     report(operation.__name__, store, mode, link)
 
 
