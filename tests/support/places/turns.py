@@ -3,17 +3,21 @@
 import itertools
 import random
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pyarrow as pa
 
 from paimon_core import Schema, Table
 from paimon_core.catalog.catalog import Catalog
 from tests.conformance.judge import Judge, JudgeError
+from tests.support.places.proxy import FaultyProxy
 
 _COLUMNS = pa.schema([pa.field("k", pa.int64(), nullable=False), pa.field("v", pa.string())])
 _KEYED = Schema(_COLUMNS, primary_keys=["k"], options={"bucket": "1"})
 _LOG = Schema(pa.schema([pa.field("n", pa.int64()), pa.field("who", pa.string())]))
 _ACTIONS = ("create", "rename", "drop", "compact", *["write"] * 9)
+_HELD_SECONDS = 2.0
 _LOST = "there maybe exist commit conflicts"
 """Java's words for a commit that lost as often as `commit.max-retries` allows, and is not in the table."""
 
@@ -129,11 +133,52 @@ def write_at_the_same_time(catalog: Catalog, java: Judge, database: str, commits
     assert sorted(tuple(row[1:]) for row in java.call("read", table=name)["rows"]) == expected
     snapshots = list(table.snapshots())
     assert [snapshot.id for snapshot in snapshots] == list(range(1, 2 * commits + 1))
-    switches = sum(one.commit_user != other.commit_user for one, other in itertools.pairwise(snapshots))
+    writers = [str(snapshot.writer_version).startswith("pyspark") for snapshot in snapshots]
+    switches = sum(one != other for one, other in itertools.pairwise(writers))
     return (
         f"{commits} commits of each engine, {switches} changes of the writer, nothing lost; "
         f"Java gave up and wrote again {len(lost)} times"
     )
+
+
+def commit_while_java_publishes(
+    catalog: Catalog, java: Judge, proxy: FaultyProxy, database: str, rounds: int
+) -> None:
+    """Commit after Java has seen that its snapshot is free, and before Java's rename creates it: nothing is lost.
+
+    Java does both under the lock of the catalog, so the commit waits for Java. Without the lock, Java's rename replaces
+    the snapshot of the commit. ``proxy``: Java's way to an object store, where the rename is held up.
+    """
+    name = f"{database}.t"
+    catalog.create_database(database)
+    table = catalog.create_table(name, _LOG)
+    for n in range(rounds):
+        writer = table.writer()
+        writer.write(pa.table({"n": [n], "who": ["python"]}))
+        messages = writer.prepare_commit()
+        arrived, committed = threading.Event(), threading.Event()
+        proxy.arm("delay", partial(_hold_up, f"/snapshot/snapshot-{2 * n + 1}", arrived, committed))
+        with ThreadPoolExecutor(1) as pool:
+            written = pool.submit(java.call, "write", table=name, rows=[["+I", {"n": n, "who": "java"}]])
+            assert arrived.wait(60), "Java has not published its snapshot"
+            table.committer().commit(messages)
+            committed.set()
+            written.result()
+        proxy.disarm()
+        assert [snapshot.id for snapshot in table.snapshots()] == list(range(1, 2 * n + 3))
+    expected = [(n, who) for n in range(rounds) for who in ("java", "python")]
+    assert sorted((row["n"], row["who"]) for row in table.to_arrow().to_pylist()) == expected
+
+
+def _hold_up(snapshot: str, arrived: threading.Event, committed: threading.Event, number: int, line: str) -> bool:
+    """Hold up the request that creates or replaces a snapshot until ``committed`` is set, or for `_HELD_SECONDS`.
+
+    Returns False: the request does not fail. ``number``: the number of the request, which does not matter.
+    """
+    if not arrived.is_set() and line.startswith("PUT ") and line.endswith(snapshot):
+        arrived.set()
+        committed.wait(_HELD_SECONDS)
+    return False
 
 
 def _written(java: Judge, table: str, n: int) -> bool:
