@@ -99,7 +99,7 @@ def test_schemes_belong_to_one_store_and_are_lower_case():
 def test_facts_of_schemes():
     by_fact = {
         fact: {scheme for store in STORES if getattr(store, fact) for scheme in store.schemes}
-        for fact in ("object_store", "flat", "renames_atomically", "commits")
+        for fact in ("object_store", "flat", "renames_atomically", "commits", "high_latency")
     }
     assert by_fact["object_store"] == {
         *("s3", "s3a", "s3n", "gs", "gcs", "abfs", "abfss", "az", "adl"),
@@ -109,6 +109,7 @@ def test_facts_of_schemes():
     assert by_fact["renames_atomically"] == {"file", "hdfs", "viewfs"}
     never = {"adl", "oci", "obs", "cos", "cosn"}
     assert by_fact["commits"] == by_fact["object_store"] - never | {"file", "hdfs", "viewfs"}
+    assert by_fact["high_latency"] == by_fact["commits"] - {"file"}
     assert committing_stores() == "local disks, S3, HDFS, Google Cloud Storage, Azure and Alibaba OSS"
 
 
