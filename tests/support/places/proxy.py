@@ -7,6 +7,7 @@ of a request that the server ran.
 """
 
 import re
+import select
 import socket
 import struct
 import threading
@@ -67,7 +68,7 @@ class FaultyProxy:
         server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         requests, answers = Stream(client), Stream(server)
         try:
-            while True:
+            while requests.has_bytes or _client_speaks_first(client, server):
                 head = requests.head()
                 if not head:
                     return
@@ -132,6 +133,11 @@ class Stream:
     def __init__(self, connection: socket.socket) -> None:
         self._connection, self._rest = connection, b""
 
+    @property
+    def has_bytes(self) -> bool:
+        """True if bytes have arrived that nobody has read."""
+        return bool(self._rest)
+
     def head(self) -> bytes:
         """Return the bytes through the next blank line; empty: the connection ended."""
         return self._through(b"\r\n\r\n")
@@ -157,6 +163,17 @@ class Stream:
             self._rest += data
         found, _, self._rest = self._rest.partition(end)
         return found + end
+
+
+def _client_speaks_first(client: socket.socket, server: socket.socket) -> bool:
+    """Wait for the client's next bytes, or its end; return False if the server ends an idle connection before that.
+
+    Then the client's connection must end, too: clients notice it before they send another request.
+    """
+    both = select.poll()
+    both.register(client, select.POLLIN)
+    both.register(server, select.POLLIN)
+    return client.fileno() in {number for number, _ in both.poll()}
 
 
 class _Body:
