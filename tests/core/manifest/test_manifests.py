@@ -2,6 +2,7 @@ import datetime
 import io
 import math
 import threading
+import time
 from dataclasses import replace
 from decimal import Decimal
 
@@ -55,8 +56,10 @@ class DistantIO(MemoryIO):
 
     def write(self, path, data):
         self.begun.wait()
-        if self.failing and self.failing in path:
-            raise OSError(path)
+        if self.failing:
+            if self.failing in path:
+                raise OSError(path)
+            time.sleep(0.1)  # another file is written after the error
         super().write(path, data)
 
 
@@ -76,16 +79,15 @@ def test_files_of_a_block_are_written_at_the_same_time():
 def test_error_of_one_file_in_a_block_is_raised_when_no_other_is_being_written(number):
     m = manifests(DistantIO(1))
     m.io.failing = "manifest-list-u0-0"
-    names = []
 
     def write_all():
         with m.together():
             for _ in range(number):
-                names.append(m.write_list([])[0])
+                m.write_list([])
 
     with pytest.raises(OSError, match="manifest-list-u0-0"):
         write_all()
-    m.delete(names)
+    m.delete(f"manifest-list-u0-{n}" for n in range(number))
     assert m.io.files == {}
 
 

@@ -141,9 +141,7 @@ def write_at_the_same_time(catalog: Catalog, java: Judge, database: str, commits
     )
 
 
-def commit_while_java_publishes(
-    catalog: Catalog, java: Judge, proxy: FaultyProxy, database: str, rounds: int
-) -> None:
+def commit_while_java_publishes(catalog: Catalog, java: Judge, proxy: FaultyProxy, database: str, rounds: int) -> None:
     """Commit after Java has seen that its snapshot is free, and before Java's rename creates it: nothing is lost.
 
     Java does both under the lock of the catalog, so the commit waits for Java. Without the lock, Java's rename replaces
