@@ -49,6 +49,7 @@ class DistantIO(MemoryIO):
     def __init__(self, number):
         super().__init__()
         self.begun, self.failing = threading.Barrier(number, timeout=10), ""
+        self.running = set()
 
     @property
     def high_latency(self):
@@ -56,11 +57,14 @@ class DistantIO(MemoryIO):
 
     def write(self, path, data):
         self.begun.wait()
-        if self.failing:
-            if self.failing in path:
+        self.running.add(path)
+        try:
+            if self.failing and self.failing in path:
                 raise OSError(path)
-            time.sleep(0.1)  # another file is written after the error
-        super().write(path, data)
+            time.sleep(0.1 if self.failing else 0)  # another file is written after the error
+            super().write(path, data)
+        finally:
+            self.running.discard(path)
 
 
 def test_files_of_a_block_are_written_at_the_same_time():
@@ -87,6 +91,7 @@ def test_error_of_one_file_in_a_block_is_raised_when_no_other_is_being_written(n
 
     with pytest.raises(OSError, match="manifest-list-u0-0"):
         write_all()
+    assert not m.io.running
     m.delete(f"manifest-list-u0-{n}" for n in range(number))
     assert m.io.files == {}
 
