@@ -263,6 +263,8 @@ def hdfs_errors(path: str) -> Iterator[None]:
 
 def _described(error: BaseException) -> tuple[int, str]:
     """Return the error number and the first line of an error of hdfs-native."""
+    if isinstance(error, NotImplementedError):
+        return errno.ENOTSUP, f"hdfs-native does not support this: {error}"
     name = ""
     text = str(error.strerror or error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
     found = _RPC_ERROR.search(text)

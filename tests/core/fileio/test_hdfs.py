@@ -72,6 +72,8 @@ class Client:
     def get_file_info(self, path):
         if path == "/panic":
             raise PanicException("Cannot read past end of the file")
+        if path == "/zone":
+            raise NotImplementedError("File encryption")
         if path == "/secret":
             name = "org.apache.hadoop.security.AccessControlException"
             raise RuntimeError(f'RPCError("{name}", "Permission denied: user=anna\\n\\tat {STACK}")')
@@ -178,6 +180,9 @@ def test_failures_are_os_errors_of_one_line(cluster):
     with pytest.raises(OSError, match="Cannot read past") as panic:
         io.exists(f"{ROOT}/panic")
     assert panic.value.errno == errno.EIO
+    with pytest.raises(OSError, match="hdfs-native does not support this: File encryption") as zone:
+        io.exists(f"{ROOT}/zone")
+    assert zone.value.errno == errno.ENOTSUP
 
 
 def test_name_node_that_does_not_answer_is_left_behind(cluster):
