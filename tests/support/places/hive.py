@@ -35,6 +35,8 @@ _CLIENT = (
     ("org.apache.hive:hive-metastore:2.3.10", _NOTHING),
     ("org.apache.hive:hive-common:2.3.10", _NOTHING),
     ("org.apache.hive:hive-serde:2.3.10", _NOTHING),
+    ("org.apache.hive:hive-storage-api:2.7.0", _NOTHING),
+    ("org.apache.hive:hive-exec:2.3.10", _NOTHING),
     ("org.apache.hive.shims:hive-shims-common:2.3.10", _NOTHING),
     ("org.apache.hive.shims:hive-shims-0.23:2.3.10", _NOTHING),
     ("org.apache.thrift:libthrift:0.14.1", _NOTHING),
@@ -48,7 +50,7 @@ _CLIENT = (
 _JARS = {
     "hive-3.1.3": (("org.apache.hive:hive-standalone-metastore:3.1.3", _BROKEN), *_SERVER),
     "hive-4.0.1": (("org.apache.hive:hive-standalone-metastore-server:4.0.1", _BROKEN), *_SERVER),
-    "hive-client-2.3.10": _CLIENT,
+    "hive-client-2.3.10-exec": _CLIENT,
 }
 _OPENS = [f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in ("lang", "net", "nio", "util")]
 
@@ -74,7 +76,7 @@ class JavaCatalog:
 
     def __init__(self, program: str, log: Path, options: Mapping[str, str]) -> None:
         """Start it. ``program``: the Java file, without its ending; ``options``: the options of the catalog."""
-        jars = _jars("hive-client-2.3.10")
+        jars = _jars("hive-client-2.3.10-exec")
         classes = _compiled(f"{program}.java", jars)
         given = {**options, "cache-enabled": "false"}
         command = ["java", "-Xmx512m", "-XX:TieredStopAtLevel=1", *_OPENS, "-cp", f"{classes}:{jars}/*", program]
