@@ -10,10 +10,10 @@ from paimon_core.types.parse import parse_type
 
 TYPES = ("INT NOT NULL", "STRING", "DECIMAL(5, 2)", "ARRAY<INT>", "MAP<STRING, DATE>", "TIMESTAMP(6)", "BOOLEAN")
 KEPT_BY_HIVE = ("INT", "STRING", "DECIMAL(5, 2)", "ARRAY<INT>", "DATE", "BOOLEAN")
-"""Types that Java reads from a view of Hive as they were; it loses NOT NULL and digits of timestamps, also of its own."""
-_ADDED = (
-    "owner createdAt createdBy updatedAt updatedBy transient_lastDdlTime paimon.view.fields spark.sql.create.version"
-).split()
+"""Types that Java reads from a view of Hive as they were: it loses NOT NULL and the digits of timestamps."""
+_OF_SERVER = ("owner", "createdAt", "createdBy", "updatedAt", "updatedBy")
+_OF_METASTORE = ("transient_lastDdlTime", "paimon.view.fields")
+_ADDED = (*_OF_SERVER, *_OF_METASTORE)
 """Options that Java's REST catalog, a metastore or this engine adds to a view."""
 _ACTIONS = ("create", "create", "rename", "drop", "read")
 
