@@ -121,7 +121,7 @@ def _reads(arena: Arena, worker: Worker, table: Table, title: str, *, first: boo
 
 
 def _append(arena: Arena, worker: Worker, dates: int = 0) -> Row:
-    """Append rows to a table. `dates`: the number of partitions; 0: the table has none."""
+    """Append rows to a table. `dates`: the number of partitions; 0: a table without partitions."""
     name, keys = f"cluster_append_{dates}", ["p"] if dates else []
     catalog = FileSystemCatalog(str(arena.warehouse))
     catalog.create_database("default", ignore_if_exists=True)

@@ -1,4 +1,4 @@
-"""Spark's own Parquet encoder in the executors of a cluster: each row once, whatever happens to its tasks."""
+"""Spark's own Parquet encoder in the executors of a cluster: each row once, also if tasks run again."""
 
 import os
 import signal
@@ -74,7 +74,7 @@ def test_killed_executor_leaves_each_row_once(spark, tmp_path, keys):
 @needs_executors
 @pytest.mark.usefixtures("writes_by_tasks")
 def test_session_with_jars_of_its_own_keeps_them(spark, tmp_path):
-    """The tasks of such a session do not get the jars of the application."""
+    """The tasks of this session do not get the jars of the application."""
     jar, path = tmp_path / "own.jar", tmp_path / "t"
     with ZipFile(jar, "w") as file:
         file.writestr("nothing", "")
