@@ -16,9 +16,11 @@ from tests.golden.lines import VERSIONS
 from tests.golden.python_lines import PythonLine, drawn, fields_of
 
 MOVES = (
-    ("we_write", 6), ("java_writes", 6), ("minor", 1), ("full", 1), ("our_minor", 2), ("our_full", 1),
-    ("we_overwrite", 1), ("java_overwrites", 1), ("drop_partition", 1), ("add_column", 1), ("rename_column", 1),
+    ("we_write", 6), ("java_writes", 6), ("our_minor", 2), ("our_full", 1), ("we_overwrite", 1), ("java_overwrites", 1),
+    ("add_column", 1), ("rename_column", 1),
 )  # fmt: skip
+COMPACTIONS = (("minor", 1), ("full", 1))
+"""Moves of tables with a primary key: of append tables, the program calls methods that older lines lack."""
 PYTHON_KINDS = {
     "append": ((), (), {}),
     "partitions": ((), ("p",), {}),
@@ -32,7 +34,7 @@ PYTHON_KINDS = {
 @pytest.mark.parametrize("kind", ["keys-partitions", "keys-sequence", "append-partitions"])
 @pytest.mark.parametrize("version", VERSIONS)
 def test_java_line_takes_turns_with_us(tmp_path, monkeypatch, version, kind, seed):
-    monkeypatch.setattr(Game, "MOVES", MOVES)
+    monkeypatch.setattr(Game, "MOVES", MOVES + COMPACTIONS * kind.startswith("keys"))
     with Judge(tmp_path, version, linked=True) as judge:
         game = Game(created(judge, "db.t", KINDS[kind], "parquet"), KINDS[kind], random.Random(f"{seed} {kind}"))
         for _ in range(25):
