@@ -1,4 +1,4 @@
-"""The clock by which old files, tags, consumers and partitions are deleted."""
+"""The clock that decides on the deletion of old files, tags, consumers and partitions."""
 
 import logging
 from contextlib import suppress

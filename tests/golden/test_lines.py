@@ -15,8 +15,19 @@ LINES = Path(__file__).parent / "lines"
 HOMES = sorted(path.parent for path in LINES.glob("*/rows.json"))
 TOLD = {home.name: json.loads((home / "rows.json").read_text(encoding="utf-8")) for home in HOMES}
 QUICK = {("java-0.9.0", "append_orc"), ("java-0.9.0", "keyed_avro"), ("java-1.2.0", "changelog")}
+SIMILAR = {"lookup", "vectors", "append_vectors"}
+"""Tables of which those of the oldest and of the newest Java line say enough for most runs."""
+
+
+def _marks(writer, name):
+    if (writer, name) in QUICK:
+        return ()
+    between = name in SIMILAR and writer not in ("java-0.9.0", "java-1.4.2")
+    return pytest.mark.slow if between or writer.startswith("pypaimon-rust") else pytest.mark.more
+
+
 CASES = [
-    pytest.param((writer, name), id=f"{writer}-{name}", marks=() if (writer, name) in QUICK else pytest.mark.more)
+    pytest.param((writer, name), id=f"{writer}-{name}", marks=_marks(writer, name))
     for writer, tables in TOLD.items()
     for name in tables
 ]

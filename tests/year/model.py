@@ -17,7 +17,7 @@ class WrongRowsError(AssertionError):
 
 @dataclass
 class Model:
-    """The rows of a table: by day, the values by id, and the state of every snapshot that is still of interest."""
+    """The rows of a table, as values by day and id, and the state of every snapshot that is still of interest."""
 
     days: dict[str, dict[int, int]] = field(default_factory=lambda: defaultdict(dict))
     sums: dict[str, int] = field(default_factory=lambda: defaultdict(int))

@@ -7,10 +7,10 @@ from tests.year.year import Length, Sample
 
 
 def test_short_year_keeps_rows_and_bounds(seed):
-    year = simulate(Length(days=48, rate=2, seed=seed, checks=16), seconds=False)
-    assert year.done["write"] == 96
-    assert year.done["partitions expired"] > 40
-    assert year.done["orphan files"] > 5
+    year = simulate(Length(days=28, rate=2, seed=seed, checks=14), seconds=False)
+    assert year.done["write"] == 56
+    assert year.done["partitions expired"] > 15
+    assert year.done["orphan files"] > 3
     assert max(sample.count for samples in year.sizes.values() for sample in samples) < 500
 
 

@@ -30,7 +30,7 @@ COLUMNS = pa.schema(
 IDS = 24
 AHEAD = {"steady": 0, "ahead": 10 * MINUTE, "behind": -10 * MINUTE}
 """How far the clock of each machine is ahead."""
-RETAINED, MOST_TAGS, TAG_AGE = 20, 25, 2
+RETAINED, MOST_TAGS, TAG_AGE = 12, 14, 2
 """The age of partitions in days, the number of daily tags, the age of hourly tags in days."""
 _COMMON = {
     "file.format": "avro",
