@@ -45,7 +45,7 @@ from paimon_core.store.layout import partition_text
 _log = logging.getLogger(__name__)
 _MILLI = timedelta(milliseconds=1)
 _ATTEMPTS = 5
-_LOOKED_BACK = 100  # snapshots, for two of the kind that counts
+_MOST_READ = 100  # snapshots, for two of the kind that counts
 VALUES_TIME, UPDATE_TIME = "values-time", "update-time"
 
 PartitionName = dict[str, str]
@@ -143,7 +143,7 @@ def _check_is_due(store: FileStore, *, dedicated: bool) -> bool:
 def _times(store: FileStore, newest: Snapshot, *, of_compactions: bool) -> Iterator[int]:
     """Yield the times of the last snapshots of compactions, or of the last other snapshots, newest first."""
     snapshot: Snapshot | None = newest
-    for number in range(newest.id - 1, newest.id - 1 - _LOOKED_BACK, -1):
+    for number in range(newest.id - 1, newest.id - 1 - _MOST_READ, -1):
         if snapshot is None:
             return
         if (snapshot.commit_kind == CommitKind.COMPACT) == of_compactions:
