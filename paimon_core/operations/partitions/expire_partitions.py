@@ -84,12 +84,12 @@ def expire_partitions(store: FileStore, *, dry_run: bool = False) -> list[Partit
             f"option {PARTITION_EXPIRATION_TIME.key!r}"
         )
     by_values = strategy == VALUES_TIME
-    now = store.now()
+    before = _before_now(store.now(), age)
     snapshot, newest = _newest_files(store)
-    due = _due(store, newest, _before_now(now, age), by_values=by_values)
-    if due and not dry_run and (earlier := earlier_clock(store)) < now:
-        now = earlier
-        due = _due(store, newest, _before_now(now, age), by_values=by_values)
+    due = _due(store, newest, before, by_values=by_values)
+    if due and not dry_run and (earlier := _before_now(earlier_clock(store), age)) < before:
+        before = earlier
+        due = _due(store, newest, before, by_values=by_values)
     due = due[: store.options.value(PARTITION_EXPIRATION_MAX_NUM)]
     if snapshot is None or not due or dry_run:
         return [_name(store, partition) for partition in due]
@@ -101,9 +101,7 @@ def expire_partitions(store: FileStore, *, dry_run: bool = False) -> list[Partit
             _drop(store, batch, None)
             dropped += batch
         else:
-            dropped += retry_on_conflict(
-                lambda batch=batch: _drop_untouched(store, _before_now(now, age), batch), _ATTEMPTS
-            )  # type: ignore[misc]
+            dropped += retry_on_conflict(lambda batch=batch: _drop_untouched(store, before, batch), _ATTEMPTS)  # type: ignore[misc]
     return [_name(store, partition) for partition in dropped]
 
 
