@@ -124,7 +124,7 @@ class AutomaticTags:
     def is_tagged(self, time: int, names: Sequence[str]) -> bool:
         """Return True if no tag is due at a time, according to the sorted names of all tags.
 
-        Names sort like their periods. A name of a later period, which somebody else has given, does not count.
+        Names sort like their periods. The name of a later period, which a user has given, does not count.
         """
         begins = (self.begin(name) for name in reversed(names))
         newest = next((begin for begin in begins if begin is not None and begin <= time), None)

@@ -276,7 +276,7 @@ def test_number_of_another_source_is_refused(io):
 
 
 def test_other_source_that_begins_at_same_time_is_refused(io, monkeypatch):
-    """Both read that nobody has begun the number. The one whose intent comes second must not count as a repetition."""
+    """Both read that the number is free. The one whose intent comes second must not count as a repetition."""
     begin = Intents.begin
 
     def second(intents, number, intent):

@@ -245,7 +245,7 @@ def test_many_snapshots_cost_few_reads():
 
 
 def test_existing_tags_are_not_read_if_none_is_due():
-    """The names of the tags tell that none is due; so a commit does not become slower with every tag."""
+    """The names of the tags show that none is due; so a commit does not become slower with every tag."""
     io = made(**DAILY, **{"tag.num-retained-max": "9"})
     table = commit(io, *(f"2024-12-{day:02d}T00:05:00" for day in range(1, 8)))
     table.tags.create("v1")
