@@ -12,13 +12,12 @@ from functools import cached_property
 from paimon_core.datafile.deletion_vectors import vector_entries
 from paimon_core.errors import InvalidInputError, NotFoundError, OutOfRangeError, UnsupportedError
 from paimon_core.manifest.bucket import BucketRef
-from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, ManifestEntry
 from paimon_core.options.merge import RECORD_LEVEL_EXPIRE_TIME
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import split_by
 from paimon_core.scan.change_units import snapshot_entries
-from paimon_core.scan.difference import compared_buckets, visible_buckets
+from paimon_core.scan.difference import ComparedSplits, compared_buckets, visible_buckets
 from paimon_core.scan.entries import PartitionFilter
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.split_plan import Packing, plan_splits
@@ -43,7 +42,7 @@ _POSTPONED = -2
 
 
 @dataclass(frozen=True, slots=True)
-class FeedSplit:
+class FeedSplit(ComparedSplits):
     """Files before and after a commit, whose rows differ by changes of the commit. No other split has these changes.
 
     With a primary key, each side holds all rows of its keys. ``time_millis``: the time of the commit (epoch ms).
@@ -51,23 +50,6 @@ class FeedSplit:
 
     snapshot_id: int
     time_millis: int
-    before: tuple[DataSplit, ...]
-    after: tuple[DataSplit, ...]
-
-    @property
-    def files(self) -> tuple[DataFileMeta, ...]:
-        """The files of both sides; a file on both sides is listed twice, because it is read twice."""
-        return tuple(file for split in (*self.before, *self.after) for file in split.files)
-
-    @property
-    def row_count(self) -> int:
-        """Return the number of stored rows; there may be fewer changes."""
-        return sum(split.row_count for split in (*self.before, *self.after))
-
-    @property
-    def size(self) -> int:
-        """Return the bytes of the files."""
-        return sum(split.size for split in (*self.before, *self.after))
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +237,7 @@ class ChangeFeed:
         return {(s.partition, s.bucket, tuple(f.file_name for f in s.files), frozenset(s.vectors)): s for s in splits}
 
     def _split(self, snapshot: Snapshot, before: tuple[DataSplit, ...], after: tuple[DataSplit, ...]) -> FeedSplit:
-        return FeedSplit(snapshot.id, snapshot.time_millis, before, after)
+        return FeedSplit(before, after, snapshot.id, snapshot.time_millis)
 
     def _rows_before(self, snapshot: Snapshot) -> Snapshot | None:
         """Return the snapshot before a commit; `None`: the table had no rows. OutOfRangeError if it has expired."""

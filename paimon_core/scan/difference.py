@@ -23,11 +23,8 @@ from paimon_core.store.file_store import FileStore
 
 
 @dataclass(frozen=True, slots=True)
-class DiffSplit:
-    """Buckets of a table with a primary key at two snapshots; on each side they hold all rows of their keys.
-
-    Files that are equal on both sides may be left out.
-    """
+class ComparedSplits:
+    """Splits of an older and of a newer snapshot, whose rows are compared."""
 
     before: tuple[DataSplit, ...]
     after: tuple[DataSplit, ...]
@@ -39,13 +36,21 @@ class DiffSplit:
 
     @property
     def row_count(self) -> int:
-        """Return the number of stored rows; the difference may have fewer."""
+        """Return the number of stored rows; there may be fewer differences."""
         return sum(split.row_count for split in (*self.before, *self.after))
 
     @property
     def size(self) -> int:
         """Return the bytes of the files."""
         return sum(split.size for split in (*self.before, *self.after))
+
+
+@dataclass(frozen=True, slots=True)
+class DiffSplit(ComparedSplits):
+    """Buckets of a table with a primary key at two snapshots; on each side they hold all rows of their keys.
+
+    Files that are equal on both sides may be left out.
+    """
 
 
 def compared_buckets(

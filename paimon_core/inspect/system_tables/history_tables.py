@@ -111,7 +111,7 @@ def _read_tags(request: Request, part: Part) -> Iterator[pa.RecordBatch]:
     """Yield a row for each tag, sorted by snapshot; a filter on ``tag_name`` limits the files that are read."""
     tags, names = request.store.tags, request.pinned("tag_name")
     tag_list: list[Tag] = tags.list() if names is None else [t for t in map(tags.find, sorted(names)) if t is not None]
-    values = {
+    values: dict[str, list[Any]] = {
         "tag_name": [t.name for t in tag_list],
         "snapshot_id": [t.snapshot.id for t in tag_list],
         "schema_id": [t.snapshot.schema_id for t in tag_list],
