@@ -120,6 +120,8 @@ class BlobView(FunctionEndpoint):
                 f"{self.catalog_name!r}, and a view names a table of its own catalog: call {name[0]}.sys.blob_view, "
                 "and insert into a table of that catalog"
             )
+        if len(name) != 3 or "." in name[1]:
+            raise InvalidInputError(f"blob_view: a view cannot name {table_name}: its database has a dot in its name")
         return blob_view(table, ".".join(name[1:]), column, Column(columns[2]))._jc
 
 
