@@ -1,7 +1,7 @@
 """The managed blobs of one bucket of a table with a primary key: rows get descriptors in place of their blobs.
 
 Blobs are written before rows are sorted and merged, so merges and compactions move only descriptors. The files of blobs
-are never rewritten. The removal of orphan files deletes those that no row needs (`blobs_in_use`).
+are never rewritten. The removal of orphan files deletes a file that no row needs (`blobs_in_use`).
 """
 
 from contextlib import suppress

@@ -43,9 +43,9 @@ class _UnknownError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Listed:
-    """The files of one directory. ``lists``: names and times (epoch ms) of ``.blobref`` files; ``without``: as many.
+    """Files of one directory, with their names and times (epoch ms).
 
-    ``without``: names and times of data files without a ``.blobref`` file.
+    ``lists``: ``.blobref`` files; ``without``: data files without a ``.blobref`` file.
     """
 
     lists: list[tuple[str, int]]

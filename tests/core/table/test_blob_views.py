@@ -136,7 +136,7 @@ KINDS = ["filesystem", "jdbc", "hive", "rest"]
 
 @pytest.fixture
 def named_catalog(request, tmp_path):
-    """A catalog of the kind of the parameter, and its server; `None`: it has none."""
+    """A catalog of the kind of the parameter, and its server; `None`: the catalog has no server."""
     if request.param == "rest":
         with catalog_server(tmp_path / "w") as server:
             yield open_catalog(options=server.options), server

@@ -110,7 +110,7 @@ ROW_IDS = "'row-tracking.enabled' = 'true', 'data-evolution.enabled' = 'true'"
 
 
 def test_functions_of_blobs(sql):
-    """The bytes and the text are those of Java."""
+    """The bytes and the text are as in Java."""
     path = "/tmp/\u00e4"
     data = b"\x02CSEDBOLB" + struct.pack("<i", len(path.encode())) + path.encode() + struct.pack("<qq", 0, -1)
     assert sql("SELECT sys.path_to_descriptor(p) FROM VALUES (:path), (NULL) AS t(p)", args={"path": path}) == [
