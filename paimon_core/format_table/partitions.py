@@ -8,6 +8,7 @@ from paimon_core.errors import CorruptedError
 from paimon_core.fileio.fileio import FileIO, join
 from paimon_core.format_table.directories import (
     FormatPartition,
+    is_hidden,
     list_partitions,
     matching,
     parsed_value,
@@ -17,6 +18,7 @@ from paimon_core.format_table.directories import (
 from paimon_core.format_table.registry import PartitionCounts, PartitionRegistry, Spec
 from paimon_core.format_table.settings import FormatTableSettings
 from paimon_core.format_table.write import StagedFile
+from paimon_core.options import warn_once
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import restrict
 from paimon_core.store.file_store import now_millis
@@ -25,7 +27,7 @@ from paimon_core.types.datatype import DataField
 
 @dataclass(frozen=True, slots=True)
 class TablePartitions:
-    """The partitions of a format table: of its registry, or of its directories if there is no registry.
+    """The partitions of a format table, from its registry, or from its directories if it has no registry.
 
     Args:
         io: the storage.
@@ -52,6 +54,8 @@ class TablePartitions:
         if self.registry is None:
             return self.directories(predicate)
         found = {partition.path: partition for partition in map(self._of_spec, self.registry.specs())}
+        if not found:
+            self._warn_of_directories()
         tests = None if predicate is None else restrict(predicate, {key.name for key in self.keys})
         partitions = list(found.values())
         chosen = partitions if tests is None else matching(partitions, self.keys, tests)
@@ -115,6 +119,15 @@ class TablePartitions:
         if dropped:
             self.registry.unregister(dropped)
         return added, dropped
+
+    def _warn_of_directories(self) -> None:
+        """Warn if the table has directories, but the catalog lists no partition: their rows are not read."""
+        names = [entry.name for entry in self.io.list(self.root) if entry.is_directory and not is_hidden(entry.name)]
+        if names:
+            warn_once(
+                f"the catalog lists no partitions of {self.name}, but its directory has {min(names)!r}, whose rows are "
+                "not read: run MSCK REPAIR TABLE, or FormatTable.repair_partitions, if it is a partition"
+            )
 
     def _of_spec(self, spec: Spec) -> FormatPartition:
         """Return the partition of an entry of the catalog."""

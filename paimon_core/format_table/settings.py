@@ -197,7 +197,7 @@ def check_format_schema(schema: TableSchema, table: str) -> None:
 
 
 def check_registry(schema: TableSchema, table: str, *, has_registry: bool, is_external: bool) -> None:
-    """Raise UnsupportedError if the options ask for partitions that the catalog lists, but the table has none.
+    """Raise UnsupportedError if the options ask for partitions in the catalog, which does not list them.
 
     Args:
         schema: the schema of the table.

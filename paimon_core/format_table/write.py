@@ -174,7 +174,7 @@ def publish(
         root: the directory of the table.
         files: the complete files.
         replaced: the files to delete.
-        announce: a function that tells the catalog of the named files, before the deletions.
+        announce: a function that reports the named files to the catalog, before the deletions.
     """
     try:
         for _ in parallel_map(lambda file: _name(io, file), files):

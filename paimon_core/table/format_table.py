@@ -306,7 +306,7 @@ class FormatTable(ReadableRows):
         return matching(self._candidates(files), keys, where)
 
     def _candidates(self, files: Sequence[StagedFile]) -> list[FormatPartition]:
-        """Return the partitions that an overwrite may replace: all partitions, and those that get an entry with it."""
+        """Return the partitions that an overwrite may replace: all partitions, and the new files' directories."""
         found = {partition.path: partition for partition in self._partitions.all()}
         if self._registry is not None:
             for file in files:

@@ -89,7 +89,7 @@ class RestClient:
     ) -> Iterator[Any]:
         """Yield the elements of a list that the server returns in pages, under ``key`` of each page.
 
-        ``all_pages``: True if pages may follow one without elements; else such a page is the last one, as in Java.
+        ``all_pages``: True if pages may follow a page without elements; False if it is the last one, as in Java.
         """
         parameters, seen = dict(query or {}), set()
         while True:

@@ -49,7 +49,7 @@ class DropPartitionsStatement:
         return all(spec_names <= keys for spec_names in names) and any(spec_names < keys for spec_names in names)
 
     def run(self, jvm: Jvm, spark: SparkSession) -> Sequence[Sequence[Any]]:
-        """Remove the partitions, those of a table of Paimon in one commit; return no row.
+        """Remove the partitions, in one commit for a table of Paimon; return no row.
 
         Raises PARTITIONS_NOT_FOUND, and removes nothing, if one of them matches no partition; not with IF EXISTS.
         """

@@ -19,6 +19,7 @@ from paimon_core.errors import (
     PermissionDeniedError,
     UnsupportedError,
 )
+from paimon_core.options import warn_once
 from paimon_core.schema.change import (
     FIRST,
     AddColumn,
@@ -221,6 +222,11 @@ def test_only_partitions_in_the_catalog_have_rows(rest):
     assert not Path(table.path, "dt=19723", "p=z").exists()
     shutil.rmtree(foreign)
     assert ids(table) == [1, 1]
+    server.partitions["db.v"] = server.partitions.pop("db.t")
+    warn_once.cache_clear()
+    with pytest.warns(match=r"the catalog lists no partitions of db.t, but its directory has 'dt=19723'"):
+        assert ids(table) == []
+    server.partitions["db.t"] = server.partitions.pop("db.v")
     assert table.repair_partitions() == ([], [])
     assert table.repair_partitions(add=False, drop=True) == ([], [{"dt": "2024-01-02", "p": "new"}])
     assert table.add_partition({"dt": "2024-01-03", "p": "n"})
@@ -265,6 +271,10 @@ def test_partitions_that_cannot_be_registered_leave_no_files(rest):
     server.server.answer = lambda asked: (403, {}) if asked.body else usual(asked)
     with pytest.raises(PermissionDeniedError):
         table.overwrite(DAYS.slice(0, 1))
+    missing = {"message": "no such path", "code": 404}
+    server.server.answer = lambda asked: (404, missing) if asked.body else usual(asked)  # as before Java 2
+    with pytest.raises(UnsupportedError, match=r"stores no partitions of format table 'db\.t', as servers before"):
+        table.write(DAYS)
     server.server.answer = usual
     assert (ids(table), len(list(Path(table.path).rglob("data-*")))) == ([1, 2, 3], 3)
 
