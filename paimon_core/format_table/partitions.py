@@ -78,7 +78,7 @@ class TablePartitions:
 
         Args:
             files: the new files.
-            emptied: registered partitions that lost their old files.
+            emptied: partitions that lose their old files; each has an entry or gets one with the new files.
             total: True if the partitions hold nothing else.
         """
         if self.registry is None or not self.keys:

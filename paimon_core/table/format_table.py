@@ -262,8 +262,8 @@ class FormatTable(ReadableRows):
         emptied: list[FormatPartition] = []
         try:
             if replaced is not None:
-                partitions = self._replaced(files, replaced)
-                old, emptied = list_files(self._io, partitions), self._registered(partitions)
+                emptied = self._replaced(files, replaced)
+                old = list_files(self._io, emptied)
         except BaseException:
             self.discard(files)
             raise
@@ -313,13 +313,6 @@ class FormatTable(ReadableRows):
                 directory = dirname(file.path)
                 found.setdefault(directory, FormatPartition(directory, file.values))
         return list(found.values())
-
-    def _registered(self, partitions: Sequence[FormatPartition]) -> list[FormatPartition]:
-        """Return the partitions that have an entry in the catalog."""
-        if self._registry is None:
-            return []
-        known = {partition.path for partition in self._partitions.all()}
-        return [partition for partition in partitions if partition.path in known]
 
     def _values_of(self, partition: Mapping[str, Value]) -> dict[str, Value]:
         return partition_of(self._schema, partition, self.name)
