@@ -277,7 +277,8 @@ METASTORE_PARTITIONED_TABLE = Option(
     "metastore.partitioned-table",
     boolean,
     False,
-    "a Hive catalog registers the partitions of the table in its metastore",
+    "a Hive catalog registers the partitions of the table in its metastore; "
+    "a REST catalog lists those of a format table",
 )
 METASTORE_TAG_TO_PARTITION = Option(
     "metastore.tag-to-partition",
