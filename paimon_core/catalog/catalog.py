@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from paimon_core.catalog.global_tables import global_table, global_table_names
+    from paimon_core.format_table.registry import PartitionRegistry
     from paimon_core.iceberg.sync import sync_after_change
     from paimon_core.migration.add_files import check_target
     from paimon_core.migration.clone import clone
@@ -75,7 +76,7 @@ class TableEntry:
     storage_options: Mapping[str, object] | None = None
     format_schema: TableSchema | None = None
     is_external: bool = False
-    """True if the files of a format table outlive it."""
+    """True if the catalog does not delete the files with the table."""
 
     def __repr__(self) -> str:
         return f"TableEntry({hide_secrets(self.path)!r})"
@@ -211,13 +212,7 @@ class Catalog(CatalogViews, CatalogFormatTables):
             raise self._no_table(name)
         if entry.format_schema is None:
             return viewed(self._open(entry, options, name.branch), name.system_table)
-        plain = str(replace(name, branch=None, system_table=None))
-        if str(name) != plain or options:
-            raise UnsupportedError(
-                f"{plain!r} is a format table: it has no branches, no system tables and no options of a read"
-            )
-        registry, external = self._partitions_of(name), entry.is_external
-        return open_format_table(self._io_of(entry), entry.path, entry.format_schema, plain, registry, external)
+        return _format_table(self._io_of(entry), entry, name, options, self._partitions_of(name))
 
     def table_at(
         self,
@@ -498,3 +493,20 @@ def _cloned(source: Table, catalog: Catalog, name: Identifier, at: TimeTravelArg
     io = catalog._new_io(entry, name)
     clone(source.store, snapshot, io, entry.path, newest=newest, environment=entry.environment)
     return catalog.table(name)
+
+
+def _format_table(
+    io: FileIO,
+    entry: TableEntry,
+    name: Identifier,
+    options: Mapping[str, str] | None,
+    partitions: "PartitionRegistry | None",
+) -> "FormatTable":
+    """Return a format table. Raise UnsupportedError for a branch or a system table of it, and for options."""
+    assert entry.format_schema is not None
+    plain = str(replace(name, branch=None, system_table=None))
+    if str(name) != plain or options:
+        raise UnsupportedError(
+            f"{plain!r} is a format table: it has no branches, no system tables and no options of a read"
+        )
+    return open_format_table(io, entry.path, entry.format_schema, plain, partitions, entry.is_external)

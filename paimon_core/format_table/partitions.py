@@ -73,18 +73,18 @@ class TablePartitions:
             directory = dirname(directory)
         return {key.name: spec[key.name] for key in self.keys}
 
-    def announce(self, files: Sequence[StagedFile], emptied: Iterable[FormatPartition] = (), *, total: bool) -> None:
+    def announce(self, files: Sequence[StagedFile], replaced: Iterable[FormatPartition] = (), *, total: bool) -> None:
         """Register the partitions of new files, with what the files hold.
 
         Args:
             files: the new files.
-            emptied: partitions that lose their old files; each has an entry or gets one with the new files.
+            replaced: partitions that lose their old files; each has an entry or gets one with the new files.
             total: True if the partitions hold nothing else.
         """
         if self.registry is None or not self.keys:
             return
         now = now_millis()
-        groups: dict[str, list[StagedFile]] = {partition.path: [] for partition in emptied}
+        groups: dict[str, list[StagedFile]] = {partition.path: [] for partition in replaced}
         for file in files:
             groups.setdefault(dirname(file.path), []).append(file)
         counts = [

@@ -259,15 +259,15 @@ class FormatTable(ReadableRows):
         Raises InvalidInputError, after deleting ``files``, for a file outside of the replaced partitions.
         """
         old: list[FormatFile] = []
-        emptied: list[FormatPartition] = []
+        replaced_partitions: list[FormatPartition] = []
         try:
             if replaced is not None:
-                emptied = self._replaced(files, replaced)
-                old = list_files(self._io, emptied)
+                replaced_partitions = self._replaced(files, replaced)
+                old = list_files(self._io, replaced_partitions)
         except BaseException:
             self.discard(files)
             raise
-        announce = partial(self._partitions.announce, files, emptied, total=replaced is not None)
+        announce = partial(self._partitions.announce, files, replaced_partitions, total=replaced is not None)
         publish(self._io, self._path, files, old, announce)
 
     def discard(self, files: Sequence[StagedFile]) -> None:

@@ -50,7 +50,7 @@ from paimon_spark.sql.ddl.functions import load_sql_function
 from paimon_spark.sql.ddl.schema import description, new_schema
 from paimon_spark.sql.ddl.views import ViewHandler
 from paimon_spark.sql.format import install_format
-from paimon_spark.sql.format_table import FORMAT_TABLE_CAPABILITIES, FormatTableHandler, StagedFormatTableHandler
+from paimon_spark.sql.format_table import FORMAT_TABLE_CAPABILITIES, FormatTableHandler, staged_format_table
 from paimon_spark.sql.reads.functions import list_functions, load_function
 from paimon_spark.sql.session_options import PREFIX, session_options, table_options
 from paimon_spark.sql.staged import StagedHandler
@@ -297,8 +297,7 @@ class CatalogHandler(ViewHandler, CatalogEndpoint):
                 raise read_only(table.location)
             if isinstance(table, FormatTable):
                 stated = schema_changes(self.jvm.active_session(), changes, table.schema)
-                altered = self.catalog.alter_format_table(self._identifier(parts), stated)
-                return self._format_table(parts, altered)
+                return self._format_table(parts, self.catalog.alter_format_table(self._identifier(parts), stated))
             if self.jvm.is_called_by("DatasetManager$", "materializeTable"):  # of a declarative pipeline
                 changes = without_nullable_keys(changes, table.schema)
             changed = table.alter(schema_changes(self.jvm.active_session(), changes, table.schema))
@@ -461,7 +460,8 @@ class CatalogHandler(ViewHandler, CatalogEndpoint):
         schema = self._schema(identifier, columns, partitions, properties, constraints)
         name = self._identifier(self._parts(identifier))
         if is_format_table(schema.options):
-            return self._staged_format_table(identifier, schema, operation)
+            create, drop = partial(self._created_format_table, identifier, schema), partial(self.drop_table, identifier)
+            return staged_format_table(self.jvm, self.catalog, f"{self.name}.{name}", create, drop, operation)
         stage = partial(self.catalog.stage_table, name, replace_existing=operation != Operation.CREATE)
         refused = None
         self.create_default()
@@ -489,21 +489,6 @@ class CatalogHandler(ViewHandler, CatalogEndpoint):
             saves=self.jvm.is_called_by("DataFrameWriter", "saveAsTable"),
         )
         return self.jvm.connector_class("Staged")(self._description(handler), handler_of(self.jvm, handler))
-
-    def _staged_format_table(self, identifier: Any, schema: Schema, operation: str) -> Any:
-        """Create a format table, which is dropped again if its rows cannot be written."""
-        parts = self._parts(identifier)
-        if operation != Operation.CREATE:
-            raise UnsupportedError(
-                f"{operation} is not possible for the format table {self._full_name(parts)}, which cannot be replaced: "
-                "run DROP TABLE, then CREATE TABLE ... AS SELECT"
-            )
-        table, drop = self._created_format_table(identifier, schema), partial(self.drop_table, identifier)
-        handler = StagedFormatTableHandler(
-            self.jvm, table, table.schema, {}, self.catalog, self._full_name(parts), drop=drop
-        )
-        text = description(handler.name, table.schema, table.path, FORMAT_TABLE_CAPABILITIES, computed=False)
-        return self.jvm.connector_class("Staged")(text, handler_of(self.jvm, handler))
 
     def _staged_bare(
         self, name: Identifier, schema: Schema, stage: Callable[[Schema], StagedTable], error: InvalidInputError

@@ -8,14 +8,16 @@ from typing import Any, NoReturn
 
 from pyspark.sql.types import StructType
 
-from paimon_core import FormatTable
-from paimon_core.engine import TRUE, FormatFile, Predicate, conjunction, predicate_columns
+from paimon_core import Catalog, FormatTable
+from paimon_core.engine import TRUE, FormatFile, Operation, Predicate, conjunction, predicate_columns
 from paimon_core.errors import InvalidInputError, UnsupportedError, hide_secrets
 from paimon_spark.format_table import FormatTableReader, write_format_table
 from paimon_spark.sql.bridge.conversions import frame_of, java_map, row_arrays
 from paimon_spark.sql.bridge.endpoints import ScanEndpoint, StagedEndpoint
+from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.ddl.partitions import partition_texts, value_of_internal
+from paimon_spark.sql.ddl.schema import description
 from paimon_spark.sql.reads.native import (
     NativeFiles,
     has_ambiguous_paths,
@@ -215,6 +217,32 @@ class StagedFormatTableHandler(FormatTableHandler, StagedEndpoint):
     def discard(self) -> None:
         """Drop the table with its files."""
         self.drop()
+
+
+def staged_format_table(
+    jvm: Jvm, catalog: Catalog, name: str, create: Callable[[], FormatTable], drop: Callable[[], bool], operation: str
+) -> Any:
+    """Create a format table for the rows of a query, and return its ``Staged.java``.
+
+    Args:
+        jvm: the JVM of the session.
+        catalog: the catalog of the table.
+        name: the full name of the table.
+        create: a function that creates the table.
+        drop: a function that drops the table, for rows that cannot be written.
+        operation: the statement; only CREATE is possible.
+
+    Raises UnsupportedError for a statement that replaces a table, and the errors of ``create``.
+    """
+    if operation != Operation.CREATE:
+        raise UnsupportedError(
+            f"{operation} is not possible for the format table {name}, which cannot be replaced: run DROP TABLE, then "
+            "CREATE TABLE ... AS SELECT"
+        )
+    table = create()
+    handler = StagedFormatTableHandler(jvm, table, table.schema, {}, catalog, name, drop=drop)
+    text = description(name, table.schema, table.path, FORMAT_TABLE_CAPABILITIES, computed=False)
+    return jvm.connector_class("Staged")(text, handler_of(jvm, handler))
 
 
 @dataclass

@@ -188,11 +188,9 @@ class HiveCatalog(Catalog):
         found = self._found_table(name)
         if found is None or is_view(found):
             return None
-        external = is_external(found)
-        entry = self._entry_at(name, self._path_of(name, found), external=external)
-        if not is_format_table(found):
-            return entry
-        return replace(entry, format_schema=format_schema_of(found), is_external=external)
+        entry = self._entry_at(name, self._path_of(name, found), external=is_external(found))
+        schema = format_schema_of(found) if is_format_table(found) else None
+        return replace(entry, format_schema=schema, is_external=is_external(found))
 
     def _path_of(self, name: Identifier, found: Any) -> str:
         """Return the directory of a table of the metastore. Raises UnsupportedError if it is not a Paimon table."""
