@@ -29,7 +29,7 @@ from paimon_core.types.datatype import AtomicType, DataField, DataType, MapType,
 from paimon_core.types.map_entries import map_entries
 
 _WRAPS_TIMESTAMPS = int(pa.__version__.split(".")[0]) < 25
-_FIRST_PROBE_ROWS = 16
+_PROBE_STEP, _LONG_ROW = 16, 1 << 20  # rows of the first probe, and their growth; bytes that each of them may have
 _BATCHES_HELD = 4  # batches in memory at once: the returned batch, and the batches of scanner and decoder
 
 
@@ -86,13 +86,15 @@ class OrcFormat(FileFormat):
 def _row_bytes(source: Any, fields: Sequence[DataField], rows: int, batch_rows: int, request: ReadRequest) -> float:
     """Return the decoded bytes of a row, as the mean of the first rows.
 
-    A few rows are decoded first: more of them could exceed a batch, because ORC stores a long text once.
+    Few rows are decoded first, and more if they fit a batch: a long text that repeats takes little space in the file.
     """
-    few, most = min(_FIRST_PROBE_ROWS, batch_rows), min(PROBE_ROWS, batch_rows)
-    row_bytes = probed(_batches(source, fields, rows, few, request.path))
-    if few == most or row_bytes * most > (request.batch_bytes or 0):
-        return row_bytes
-    return probed(_batches(source, fields, rows, most, request.path))
+    batch_bytes, most = request.batch_bytes or 0, min(PROBE_ROWS, batch_rows)
+    count = max(1, min(_PROBE_STEP, most, batch_bytes // _LONG_ROW))
+    while True:
+        row_bytes = probed(_batches(source, fields, rows, count, request.path))
+        if count == most or row_bytes * count * _PROBE_STEP > batch_bytes:
+            return row_bytes
+        count = min(most, count * _PROBE_STEP)
 
 
 def _batches(
