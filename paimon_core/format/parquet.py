@@ -203,7 +203,7 @@ def _read_ahead(source: Any) -> Any:
 
 
 def _stream_buffer(columns: int, batch_bytes: int | None) -> int:
-    """Return the size of the buffer of each column, so that those of all columns take no more than a batch."""
+    """Return the size of the buffer of each column, so that all columns together take no more than a batch."""
     share = _STREAM_BUFFER if batch_bytes is None else batch_bytes // columns
     return max(_LEAST_STREAM_BUFFER, min(_STREAM_BUFFER, share))
 

@@ -17,7 +17,7 @@ from paimon_core.table import Table
 from tests.memory.cases import CASES, MIB
 
 _SMALL = 4 * MIB
-_STACK_KB = 1024  # of a thread: the limit counts whole stacks, of which a thread uses little
+_STACK_KB = 1024  # of a thread: the limit counts whole stacks, and a thread uses little of its stack
 
 
 @dataclass(frozen=True)
