@@ -165,8 +165,8 @@ def expiries(link: Link, mode: str, step: int = 1) -> int:
         for snapshot in link.near().snapshots():
             assert Counter(link.near().to_arrow(snapshot_id=snapshot.id)["id"].to_pylist()) == expected
         count += bool(link.proxy.failed)
-    link.near().maintenance.expire_snapshots(retain_max=1)
-    assert len(list(link.near().snapshots())) == 1
+        link.near().maintenance.expire_snapshots(retain_max=1)
+        assert len(list(link.near().snapshots())) == 1
     assert link.near().verify().sound
     return count
 

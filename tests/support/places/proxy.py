@@ -135,7 +135,7 @@ class Stream:
 
     @property
     def has_bytes(self) -> bool:
-        """True if bytes have arrived that nobody has read."""
+        """True if bytes have arrived that were not returned yet."""
         return bool(self._rest)
 
     def head(self) -> bytes:
