@@ -37,7 +37,10 @@ class StoreIO(MemoryIO):
 
     @files.setter
     def files(self, files: MutableMapping[str, bytes]) -> None:
-        new = dict(files.items())  # of another `StoreIO`, several files at a time
+        if isinstance(files, _Files):  # as with dictionaries, both have the same files from now on
+            self._base = files.io._base
+            return
+        new = dict(files.items())
         with ThreadPoolExecutor(_THREADS) as pool:
             list(pool.map(self.delete, set(self.files) - new.keys()))
             list(pool.map(self.write, new.keys(), new.values()))
@@ -103,25 +106,25 @@ class _Files(MutableMapping[str, bytes]):
     """The files of a `StoreIO` as a dictionary. Its length costs listings, and each value a read."""
 
     def __init__(self, io: StoreIO) -> None:
-        self._io = io
+        self.io = io
 
     def __getitem__(self, path: str) -> bytes:
         try:
-            return self._io.read(path)
+            return self.io.read(path)
         except FileNotFoundError as error:
             raise KeyError(path) from error
 
     def __setitem__(self, path: str, data: bytes) -> None:
-        self._io.write(path, data)
+        self.io.write(path, data)
 
     def __delitem__(self, path: str) -> None:
-        self._io.delete(path)
+        self.io.delete(path)
 
     def __contains__(self, path: object) -> bool:
         return path in set(self)
 
     def __iter__(self) -> Iterator[str]:
-        return self._io.paths()
+        return self.io.paths()
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -135,7 +138,7 @@ class _Files(MutableMapping[str, bytes]):
         """Read all files, several at a time."""
         paths = list(self)
         with ThreadPoolExecutor(_THREADS) as pool:
-            return dict(zip(paths, pool.map(self._io.read, paths), strict=True)).items()
+            return dict(zip(paths, pool.map(self.io.read, paths), strict=True)).items()
 
 
 def store_io(place: Callable[[], tuple[FileIO, str]]) -> type[StoreIO]:
