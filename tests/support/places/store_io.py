@@ -25,7 +25,6 @@ class StoreIO(MemoryIO):
 
     def __init__(self, files: MutableMapping[str, bytes] | None = None, *, atomic_renames: bool = True) -> None:
         self._store, self._parent = type(self).place()
-        self._base = f"{self._parent}/{uuid4().hex[:12]}"
         super().__init__(
             dict(files.items()) if files else {}, atomic_renames=atomic_renames and self._store.renames_atomically
         )
@@ -40,10 +39,9 @@ class StoreIO(MemoryIO):
         if isinstance(files, _Files):  # as with dictionaries, both have the same files from now on
             self._base = files.io._base
             return
-        new = dict(files.items())
+        self._base = f"{self._parent}/{uuid4().hex[:12]}"  # HDFS would keep the directories of deleted files
         with ThreadPoolExecutor(_THREADS) as pool:
-            list(pool.map(self.delete, set(self.files) - new.keys()))
-            list(pool.map(self.write, new.keys(), new.values()))
+            list(pool.map(self.write, files.keys(), files.values()))
 
     def copy(self) -> "StoreIO":
         return type(self)(dict(self.files.items()), atomic_renames=self.atomic_renames)
