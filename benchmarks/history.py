@@ -1,7 +1,7 @@
 """The ratios of earlier runs, and the rows that have become slower since.
 
-Each run that is kept is a line of ``history.jsonl``: when it ended, the commit, the machine, and for each row the wall
-and CPU time of ours over those of each opponent. Ratios of one run survive a change of the machine; seconds do not.
+Each run that is kept is a line of ``history.jsonl``: when it ended, the commit, the machine, and for each row our wall
+and CPU time over the times of each opponent. Ratios of a run survive a change of the machine; seconds do not.
 """
 
 import json

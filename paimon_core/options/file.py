@@ -278,7 +278,7 @@ METASTORE_PARTITIONED_TABLE = Option(
     boolean,
     False,
     "a Hive catalog registers the partitions of the table in its metastore; "
-    "a REST catalog lists those of a format table",
+    "a REST catalog lists the partitions of a format table",
 )
 METASTORE_TAG_TO_PARTITION = Option(
     "metastore.tag-to-partition",
