@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_core import FileSystemCatalog, Schema, Table
-from paimon_core.errors import OutOfRangeError
+from paimon_core.errors import NotFoundError, OutOfRangeError
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.manifest.remembered import RememberedFiles
 
@@ -96,10 +96,13 @@ def test_other_commit_after_rollback_has_same_id(catalog):
 
 def test_other_table_in_same_directory(catalog):
     catalog.create_table("d.t", Schema(SCHEMA)).write(rows(1))
-    statement = remembering(catalog.table("d.t"))
+    opened = remembering(catalog.table("d.t"))
+    assert keys(opened) == [1]
     catalog.drop_table("d.t")
     catalog.create_table("d.t", Schema(SCHEMA)).write(rows(2))
-    assert keys(statement) == [2]
+    assert keys(remembering(catalog.table("d.t"))) == [2]
+    with pytest.raises(NotFoundError, match="was dropped after it was opened"):
+        keys(opened)
 
 
 def test_expired_snapshot_is_an_error(catalog):

@@ -10,10 +10,10 @@ from paimon_spark.sql.bridge.handler import Handler
 STATEMENTS = {
     "INSERT INTO t VALUES (1, 'v'), (2, 'v')": (3, 22),
     "INSERT INTO t SELECT id, 'v' FROM range(100)": (3, 22),
-    "SELECT sum(k) FROM t": (2, 12),
+    "SELECT sum(k) FROM t": (2, 13),
     "SELECT v FROM t WHERE k = 2": (2, 7),
-    "SELECT count(*) FROM t": (2, 6),
-    "SELECT max(v) FROM t": (3, 9),
+    "SELECT count(*) FROM t": (2, 7),
+    "SELECT max(v) FROM t": (3, 11),
     "DELETE FROM t WHERE k = 3": (4, 32),
     "INSERT INTO keyed VALUES (1, 'w')": (3, 37),
     "UPDATE keyed SET v = 'u' WHERE k = 1": (6, 44),
