@@ -200,6 +200,7 @@ def test_table_is_described_and_altered(run, server):
     assert run("SHOW CREATE TABLE files.db.t") == [(text,)]
 
 
+@pytest.mark.more
 def test_table_from_a_query(run, server):
     options = "TBLPROPERTIES ('metastore.partitioned-table' = 'true')"
     query = "SELECT id, concat('p', id) AS p FROM range(3)"

@@ -109,6 +109,7 @@ def test_greatest_partition_with_rows(sql):
 ROW_IDS = "'row-tracking.enabled' = 'true', 'data-evolution.enabled' = 'true'"
 
 
+@pytest.mark.more
 def test_functions_of_blobs(sql):
     """The bytes and the text are as in Java."""
     path = "/tmp/\u00e4"
