@@ -1,5 +1,6 @@
 """Descriptors and views of blobs as Spark expressions (format 7.7)."""
 
+import struct
 from collections.abc import Callable
 from typing import Final
 
@@ -13,7 +14,8 @@ from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.types.datatype import AtomicType
 from paimon_spark.little_endian import bytes_of, number_of
 
-_FROM_BEGINNING, _TO_THE_END = 0, -1
+_WHOLE: Final = struct.pack("<qq", 0, -1)
+"""The last bytes of a descriptor: from the beginning of the file to its end."""
 _FIXED: Final = 4 + 8 + 8  # bytes of a descriptor besides its head and its path
 
 
@@ -23,10 +25,8 @@ def whole_file_descriptor(path: Column) -> Column:
     The file is not opened.
     """
     name = F.encode(path, "UTF-8")
-    whole = (bytes_of(F.lit(number)) for number in (_FROM_BEGINNING, _TO_THE_END))
-    return F.concat(
-        _constant(DESCRIPTOR_HEAD), F.substr(bytes_of(F.octet_length(name)), F.lit(1), F.lit(4)), name, *whole
-    )
+    length = F.substr(bytes_of(F.octet_length(name)), F.lit(1), F.lit(4))
+    return F.concat(_constant(DESCRIPTOR_HEAD), length, name, _constant(_WHOLE))
 
 
 def descriptor_text(descriptor: Column) -> Column:
