@@ -1,4 +1,4 @@
-"""How costs grow with a table: ``python -m benchmarks.scale`` measures, and ``--page`` writes docs/internals/scale.md.
+"""Costs by the size of a table: ``python -m benchmarks.scale`` measures, and ``--page`` writes docs/internals/scale.md.
 
 Tables have generated metadata. Each operation runs in processes of its own, once for its time and its memory, and once
 to count its calls to the storage. The exponent says how the CPU time grows from the last size but one to the largest:
@@ -53,7 +53,7 @@ class Line:
 
     @property
     def exponent(self) -> float:
-        """The growth of the CPU time between the two largest sizes; NaN: one size, or too short to tell."""
+        """The growth of the CPU time between the two largest sizes; NaN: one size, or too little time."""
         if len(self.costs) < 2:
             return math.nan
         (small, before), (large, after) = list(self.costs.items())[-2:]
@@ -88,7 +88,7 @@ def table_of_partitions(arena: Arena, partitions: int) -> Table:
 
 
 def table_of_history(arena: Arena, snapshots: int) -> Table:
-    """Create a table of 1,000 files and many snapshots, each of which replaced two files."""
+    """Create a table of 1,000 files and many snapshots. Each snapshot replaced two files."""
     return table_of_snapshots(arena, f"history_{snapshots}", PARTITIONS * 10, snapshots, 2)
 
 
