@@ -15,15 +15,14 @@ LINES = Path(__file__).parent / "lines"
 HOMES = sorted(path.parent for path in LINES.glob("*/rows.json"))
 TOLD = {home.name: json.loads((home / "rows.json").read_text(encoding="utf-8")) for home in HOMES}
 QUICK = {("java-0.9.0", "append_orc"), ("java-0.9.0", "keyed_avro"), ("java-1.2.0", "changelog")}
-SIMILAR = {"lookup", "vectors", "append_vectors"}
-"""Tables of which those of the oldest and of the newest Java line say enough for most runs."""
+MOST_RUNS = ("java-0.9.0", "java-1.4.2", "pypaimon-2.1.0")
+"""The oldest and the newest Java line. The newest rows of all tables are read in each run."""
 
 
 def _marks(writer, name):
     if (writer, name) in QUICK:
         return ()
-    between = name in SIMILAR and writer not in ("java-0.9.0", "java-1.4.2")
-    return pytest.mark.slow if between or writer.startswith("pypaimon-rust") else pytest.mark.more
+    return pytest.mark.more if writer in MOST_RUNS else pytest.mark.slow
 
 
 CASES = [
