@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyspark
@@ -45,25 +46,34 @@ def free_port():
 @pytest.fixture(scope="session")
 def standalone(tmp_path_factory):
     """The address of a standalone cluster of two one-core workers."""
+    with standalone_cluster(tmp_path_factory.mktemp("standalone")) as url:
+        yield url
+
+
+@contextmanager
+def standalone_cluster(work, hosts=("127.0.0.1", "127.0.0.1")):
+    """Run a master, and a one-core worker on each host; yields the address of the master."""
     home = Path(pyspark.__file__).parent
     port = free_port()
     url = f"spark://127.0.0.1:{port}"
-    work = tmp_path_factory.mktemp("standalone")
     environment = {**os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_NO_DAEMONIZE": "1"}
-    master = ["master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]
-    worker = ["worker.Worker", "--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0"]
-    commands = [master, [*worker, "--work-dir", str(work / "1"), url], [*worker, "--work-dir", str(work / "2"), url]]
+    commands = [["master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]]
+    for number, host in enumerate(hosts, 1):
+        worker = ["worker.Worker", "--host", host, "--cores", "1", "--memory", "1g", "--webui-port", "0"]
+        commands.append([*worker, "--work-dir", str(work / str(number)), url])
     processes = []
-    with (work / "log").open("wb") as log:
-        for name, *arguments in commands:
-            command = [home / "bin" / "spark-class", f"org.apache.spark.deploy.{name}", *arguments]
-            processes.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
-            if name.startswith("master"):
-                wait_for(port)
-    yield url
-    for process in reversed(processes):
-        process.terminate()
-        process.wait(timeout=30)
+    try:
+        with (work / "log").open("wb") as log:
+            for name, *arguments in commands:
+                command = [home / "bin" / "spark-class", f"org.apache.spark.deploy.{name}", *arguments]
+                processes.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
+                if name.startswith("master"):
+                    wait_for(port)
+        yield url
+    finally:
+        for process in reversed(processes):
+            process.terminate()
+            process.wait(timeout=30)
 
 
 def wait_for(port, seconds=60):

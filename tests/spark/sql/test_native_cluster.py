@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from paimon_core.table import Table
-from tests.spark.conftest import MODE, ROOT
+from tests.spark.conftest import MODE, ROOT, standalone_cluster
 from tests.spark.sql.test_native_partitions import create, encoders, parquet_files
 from tests.spark.sql.test_native_writes import ENGINE, SPARK, rows, save
 
@@ -107,7 +107,7 @@ from paimon_spark.sql.bridge.jvm import Jvm
 from tests.spark.conftest import SETTINGS
 
 frame_write.FEW_ROWS = -1
-builder = SparkSession.builder.master("local-cluster[2,1,1024]")
+builder = SparkSession.builder.master(sys.argv[2]).config("spark.executor.memory", "700m")
 speculation = {"": "true", ".interval": "100ms", ".multiplier": "1.1", ".quantile": "0.5", ".minTaskRuntime": "1s"}
 for key, value in [*SETTINGS.items(), *((f"spark.speculation{key}", value) for key, value in speculation.items())]:
     builder = builder.config(key, value)
@@ -145,13 +145,13 @@ print("twice", *written("twice", frame.mapInArrow(slow, frame.schema)), (folder 
 
 @pytest.mark.slow
 def test_executors_without_the_classes_and_tasks_that_run_twice(tmp_path):
-    """Executors get another jar instead of the classes. Later, Spark runs a slow task twice."""
+    """Executors get another jar instead of the classes. Later, Spark runs a slow task again, on the other host."""
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(OWN_CLUSTER))
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, str(script), str(tmp_path)], env=environment, capture_output=True, text=True, check=False
-    )
+    with standalone_cluster(tmp_path, ("127.0.0.1", "127.0.0.2")) as master:
+        command = [sys.executable, str(script), str(tmp_path), master]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.stdout.splitlines() == [
         f"without True 100 ['{ENGINE}']",
         f"with True 100 ['{SPARK}']",
