@@ -80,8 +80,8 @@ def check_same_table(schemas: Schemas, opened: TableSchema) -> None:
     """
     if not is_same_table(schemas, opened):
         raise NotFoundError(
-            f"the table at {schemas.table_root} was dropped after it was opened, and another one may have been created "
-            "there: open it again"
+            f"the table at {schemas.table_root} was dropped or renamed after it was opened, and another one may be "
+            "there now: open it again"
         )
 
 

@@ -41,13 +41,13 @@ FORMAT_TABLE_CAPABILITIES = (
     "OVERWRITE_BY_FILTER",
     "OVERWRITE_DYNAMIC",
 )
-_OTHERWISE = {
+_DIFFERENCES = {
     "csv": "Spark reads other NULLs, quotes and times in CSV",
     "json": "Spark reads other values and times in JSON",
     "orc": "Spark makes NULL of ORC values of another type, and finds columns without names by position",
     "text": "Spark reads other line ends in text files",
 }
-"""What Spark's own scan of each format does otherwise than the engine and Java."""
+"""The reason why Spark's own scan could return other rows than the engine and Java, by format."""
 
 
 @dataclass
@@ -307,7 +307,7 @@ class FormatTableScanHandler(ScanEndpoint):
         if not self.may_be_native:
             return f"{NATIVE_READS} is false"
         if self.table.format != "parquet":
-            return _OTHERWISE[self.table.format]
+            return _DIFFERENCES[self.table.format]
         if set(columns.names) & set(schema.partition_keys):
             return "files have no partition columns"
         if any("TIMESTAMP" in str(field.type) for field in fields):

@@ -101,7 +101,7 @@ def test_other_table_in_same_directory(catalog):
     catalog.drop_table("d.t")
     catalog.create_table("d.t", Schema(SCHEMA)).write(rows(2))
     assert keys(remembering(catalog.table("d.t"))) == [2]
-    with pytest.raises(NotFoundError, match="was dropped after it was opened"):
+    with pytest.raises(NotFoundError, match="was dropped or renamed after it was opened"):
         keys(opened)
 
 

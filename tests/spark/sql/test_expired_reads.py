@@ -95,7 +95,9 @@ def test_dataframe_of_table_created_again_with_another_type(sql, native):
     sql.spark.conf.set(NATIVE_READS, str(native).lower())
     try:
         for name, frame in frames.items():
-            with pytest.raises(IllegalArgumentException, match=r"was dropped after it was opened.*open it again"):
+            with pytest.raises(
+                IllegalArgumentException, match=r"was dropped or renamed after it was opened.*open it again"
+            ):
                 pytest.fail(f"{name}: {frame.collect()}")
         assert sql("SELECT * FROM t WHERE v > 5") == [(2, "22")]
     finally:

@@ -215,3 +215,12 @@ def test_table_from_a_query(run, server):
         run("CREATE TABLE files.db.u USING csv AS SELECT 1 / (id - 1) AS a FROM range(2)")
     assert run("SHOW TABLES IN files.db LIKE 'u'") == []
     run("DROP TABLE files.db.c")
+
+
+@pytest.mark.more
+def test_scan_of_spark_reads_other_rows_from_orc(spark, tmp_path):
+    """The reasons why the engine reads ORC files: it refuses what does not fit, and Spark does not."""
+    spark.sql("SELECT 300L AS n").write.orc(str(tmp_path / "long"))
+    assert spark.read.schema("n TINYINT").orc(str(tmp_path / "long")).collect() == [(None,)]
+    spark.sql("SELECT 7 AS _col0").write.orc(str(tmp_path / "unnamed"))
+    assert spark.read.schema("other INT").orc(str(tmp_path / "unnamed")).collect() == [(7,)]
