@@ -70,6 +70,17 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if item not in {*later}]
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown():
+    """Fail a test that leaves changed settings of the shared Spark session to the next test."""
+    result = yield
+    guard = sys.modules.get("tests.support.session_settings")  # only where a session has started
+    changed = guard.changed_settings() if guard else []
+    if changed:
+        pytest.fail("the test leaves changed settings of the shared session:\n" + "\n".join(changed), pytrace=False)
+    return result
+
+
 @pytest.fixture
 def seed(request):
     """The seed of this run, for random games: 0 unless the command line says another."""

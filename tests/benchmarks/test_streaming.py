@@ -6,7 +6,7 @@ from benchmarks import cluster, small_files, streaming
 from benchmarks import spark as range_rows
 from benchmarks.engine import Arena
 from benchmarks.measure import Timing
-from benchmarks.spark_worker import Side
+from benchmarks.spark_worker import NATIVE, Side
 from paimon_core import Table
 
 pytestmark = pytest.mark.spark
@@ -33,7 +33,10 @@ def contest(spark, tmp_path, monkeypatch):
     """A place, and the one side that there is."""
     for name, small in {"BATCHES": 1, "RATE": 1000, "WARM": 1, "IDLE": 1}.items():
         monkeypatch.setattr(streaming, name, small)
-    return Arena(tmp_path, count=500, rounds=1, workers={}), {"ours": Here(Side("ours", str(tmp_path), spark))}
+    side = Side("ours", str(tmp_path), spark)
+    yield Arena(tmp_path, count=500, rounds=1, workers={}), {"ours": Here(side)}
+    for key in NATIVE:
+        spark.conf.unset(key)
 
 
 @pytest.mark.more

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from paimon_spark import frame_write
 from paimon_spark.sql.format import install_format
 from paimon_spark.sql.session_options import NATIVE_READS, NATIVE_WRITES
+from tests.support import session_settings
 
 ROOT = Path(__file__).parent.parent.parent
 MODE = os.environ.get("PAIMON_SPARK_MODE", "classic")
@@ -105,6 +106,8 @@ def spark(request):
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     install_format(session)  # in every test, not only after one that happens to install a catalog
+    if MODE != "connect":
+        session_settings.remember()
     yield session
     session.stop()
 

@@ -35,6 +35,7 @@ def run(spark, tmp_path):
         session.sql(f"DROP DATABASE {DATABASE} CASCADE")
         for one in (session, spark):
             one.conf.unset(setting)
+        spark.sparkContext._jsc.sc().conf().remove(setting)  # later sessions inherit it
         spark._jvm.paimon.python.Bridge.HANDLERS.remove("spark_catalog")
         _installed.pop("spark_catalog", None)
 
