@@ -38,7 +38,7 @@ def test_planning_touches_only_manifests_of_partition_asked_for(arena):
     assert beside.timings["ours"][0].rows == 1
 
 
-@pytest.mark.more
+@pytest.mark.slow
 def test_benchmark_of_many_files_counts_small_table(tmp_path):
     done = {row.name: row for row in files.benchmarks(Arena(tmp_path, 500, 1, {}, 2_000), partitions=300, snapshots=5)}
     counts = {name: row.timings["ours"][0].rows for name, row in done.items()}
@@ -49,7 +49,7 @@ def test_benchmark_of_many_files_counts_small_table(tmp_path):
     assert counts["expire 5 snapshots, 1,000 files"] == 5
 
 
-@pytest.mark.more
+@pytest.mark.slow
 def test_maintenance_benchmark_counts_small_table(arena):
     done = maintenance.benchmarks(arena, files=200, live=200, snapshots=20, tags=5, long=30)
     files, orphans, expiry, tags, expired_tags, rows, changes, calls = done

@@ -108,8 +108,7 @@ def merge(tmp_path, format_: str, rows: int) -> None:
     assert megabytes >= rows * WIDTH >> 20
 
 
-@pytest.mark.parametrize("format_", ["parquet", "orc"])
-@pytest.mark.cases(1)
+@pytest.mark.parametrize("format_", ["parquet", pytest.param("orc", marks=pytest.mark.slow)])
 def test_merge_of_many_runs_needs_one_window_per_run(tmp_path, format_):
     merge(tmp_path, format_, 3 * ALLOWED * (1 << 19) // WIDTH // RUNS)
 

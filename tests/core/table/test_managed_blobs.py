@@ -177,6 +177,19 @@ def test_sequence_groups_keep_the_blob_of_the_newest_row(tmp_path):
         assert found(table)[1]["b"] == {5: b"five", 3: b"five", 6: b"six", 7: None}[n]
 
 
+def test_blobs_outside_sequence_groups_beside_aggregates(tmp_path):
+    options = {"merge-engine": "partial-update", "fields.s.sequence-group": "n", "fields.n.aggregate-function": "sum"}
+    options |= {"fields.b.aggregate-function": "last_non_null_value", **NO_COMPACTION}
+    table = made(tmp_path / "t", {"k": "INT NOT NULL", "s": "INT", "n": "INT", "b": "BLOB"}, **options)
+    for s, n, blob in ((2, 10, b"one"), (1, 5, b"two"), (3, 1, None)):
+        table.write(pa.table({"k": [1], "s": [s], "n": [n], "b": [blob]}).cast(table.arrow_schema))
+    merged = {1: {"k": 1, "s": 3, "n": 16, "b": b"two"}}
+    assert found(table) == merged
+    table.compact(full=True)
+    assert found(table) == merged
+    assert len(packs(table)) == 2  # the compaction writes no blobs
+
+
 def test_files_of_blobs_end_at_their_target_size(tmp_path):
     table = made(tmp_path / "t", {"k": "INT NOT NULL", "b": "BLOB"}, **{"blob.target-file-size": "100 b"})
     values = [b"x" * n for n in (50, 50, 300, 10, 10, 10, 10)]
@@ -294,6 +307,11 @@ def test_inline_descriptors_under_a_primary_key(tmp_path):
             },
             InvalidInputError,
             "column 'b' has the aggregate function 'first_value'.*'fields.b.ignore-retract'",
+        ),
+        (
+            {"merge-engine": "partial-update", "fields.b.aggregate-function": "first_value"},
+            InvalidInputError,
+            "column 'b' has the aggregate function first_value but is in no sequence group",
         ),
         ({"bucket": "-2"}, UnsupportedError, "column b of type BLOB under a primary key is not supported yet"),
         ({"blob-descriptor-field": "a"}, InvalidInputError, "names 'a', which is not a column of type BLOB or BYTES"),

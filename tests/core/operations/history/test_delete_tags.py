@@ -251,7 +251,7 @@ class History:
 
 
 @pytest.mark.drawn
-@pytest.mark.more
+@pytest.mark.slow
 def test_random_deletes_remove_exactly_files_of_deleted_tags():
     deleted = freed = 0
     for seed in range(rounds(100, 20)):
