@@ -228,6 +228,8 @@ def test_only_partitions_in_the_catalog_have_rows(rest):
         assert ids(table) == []
     server.partitions["db.t"] = server.partitions.pop("db.v")
     assert table.repair_partitions() == ([], [])
+    foreign.with_name("p=other").mkdir(parents=True)
+    shutil.rmtree(foreign, ignore_errors=True)
     assert table.repair_partitions(add=False, drop=True) == ([], [{"dt": "2024-01-02", "p": "new"}])
     assert table.add_partition({"dt": "2024-01-03", "p": "n"})
     assert not table.add_partition({"dt": "2024-01-03", "p": "n"})
@@ -279,10 +281,16 @@ def test_partitions_that_cannot_be_registered_leave_no_files(rest):
     assert (ids(table), len(list(Path(table.path).rglob("data-*")))) == ([1, 2, 3], 3)
 
 
-@pytest.mark.parametrize("spec", [{"dt": "19723"}, {"dt": "19723", "p": ""}, {"dt": "19723", "q": "x"}])
+PARTS = {"dt": "19723", "p": "x"}
+
+
+@pytest.mark.parametrize(
+    "spec", [{"dt": "19723"}, PARTS | {"p": ""}, {"dt": "19723", "q": "x"}, PARTS | {"q": "x"}, PARTS | {"p": ".."}]
+)
 def test_entry_that_names_no_partition(rest, spec):
     catalog, server = rest
-    table = catalog.create_format_table("db.t", BY_DAY)
+    only_values = {"format-table.partition-path-only-value": "true"} if spec.get("p") == ".." else {}
+    table = catalog.create_format_table("db.t", replace(BY_DAY, options={**BY_DAY.options, **only_values}))
     server.partitions["db.t"] = [{"spec": spec}]
     with pytest.raises(CorruptedError, match=r"the catalog lists the partition .* of db\.t, which has .* dt, p"):
         table.to_arrow()
@@ -345,6 +353,9 @@ def test_rest_alters_a_format_table(rest):
     orc.write(ROWS)
     changed = catalog.alter_format_table("db.o", [DropColumn("s"), AddColumn("n", "ARRAY<INT>")])
     assert changed.to_arrow().to_pylist() == [{"id": 1, "p": "x", "n": None}, {"id": 2, "p": None, "n": None}]
+    catalog.create_format_table("db.j", replace(CSV, options={"file.format": "json"}))
+    with pytest.raises(UnsupportedError, match="the files and directories keep the values"):
+        catalog.alter_format_table("db.j", [DropColumn("p")])
 
 
 @pytest.mark.parametrize(

@@ -180,6 +180,11 @@ def test_views_need_a_catalog_and_are_written_as_views(catalog):
     table.write(rows(view("db.source", 1, 0)))
     with pytest.raises(UnsupportedError, match="which only its catalog finds"):
         Table.open(table.path).to_arrow()
+    plain = catalog.create_table("db.plain", Schema(VIEWS.fields, primary_keys=["k"], options={"bucket": "1"}))
+    other = catalog.create_table("db.other", VIEWS)
+    other.write(rows(view("db.plain", plain.schema.field("v").id, 0)))
+    with pytest.raises(InvalidInputError, match=r"table 'db\.plain' has no row ids"):
+        other.to_arrow()
     for wrong in (b"bytes", view("db.source", 1, 0)[:20], view("db.source", 1, 0).replace(b"\x01", b"\x02", 1)):
         with pytest.raises(InvalidInputError, match=r"bytes that are no blob view \(row 1 of the data\)"):
             table.write(rows(None, wrong))

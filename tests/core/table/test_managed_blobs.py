@@ -2,6 +2,7 @@
 
 import os
 import struct
+import time
 import zlib
 from pathlib import Path
 
@@ -135,6 +136,31 @@ def test_orphan_removal_removes_blobs_and_lists(tmp_path, caplog):
     assert found(table) == expected(table, *writes)
     assert found(table, **{"scan.tag-name": "x"}) == expected(table, *writes[:2])
     assert found(Table.open(f"{table.path}$branch_c")) == expected(table, *writes[:2], ([9], "E"))
+
+
+def test_orphan_removal_keeps_blobs_of_running_writes(tmp_path):
+    """A write has read descriptors from a tag that was deleted afterwards."""
+    table = made(tmp_path / "t", {"k": "INT NOT NULL", "b": "BLOB"}, **NO_COMPACTION)
+    of_key = lambda b: pa.table({"k": [1], "b": [b]}).cast(table.arrow_schema)  # noqa: E731
+    table.write(of_key(b"tagged"))
+    (pack,) = packs(table)
+    table.tags.create("x", 1)
+    table.write(of_key(b"newest"))
+    table.compact(full=True)
+    table.maintenance.expire_snapshots(retain_max=1, retain_min=1)
+    for path in Path(table.path).rglob("bucket-*/*"):
+        os.utime(path, (1, 1))
+    limit = table.store.now()
+    time.sleep(0.01)  # the write begins after the limit
+    tagged = table.with_options({"scan.tag-name": "x", "blob-as-descriptor": "true"}).to_arrow()
+    writer = table.writer()
+    writer.write(tagged.cast(table.arrow_schema))
+    messages = writer.prepare_commit()
+    table.tags.delete("x")
+    table.maintenance.remove_orphan_files(older_than=limit)
+    assert pack.exists()
+    table.committer().commit(messages)
+    assert found(table) == {1: {"k": 1, "b": b"tagged"}}
 
 
 @pytest.mark.parametrize("damage", [None, b"PBLR", b""])
