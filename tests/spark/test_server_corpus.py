@@ -31,17 +31,17 @@ pytestmark = [
 @pytest.fixture
 def served(spark, warehouse):
     """The addresses of Spark Connect and of the Thrift server of a session with the catalog ``paimon``."""
-    settings = {**FAST, "spark.sql.catalog.paimon": None}
     context = spark.sparkContext._jsc.sc().conf()
+    before = {key: context.get(key, "") for key in FAST}
     for key, value in FAST.items():  # clients' sessions begin with the settings of the context
         context.set(key, value)
     paimon_spark.catalog(spark, "paimon", warehouse=warehouse)
     addresses = tuple(f"127.0.0.1:{free_port()}" for _ in range(2))
     with paimon_spark.serve(spark, connect=addresses[0], thrift=addresses[1]):
         yield addresses
-    for key in settings:
-        context.remove(key)
-        spark.conf.unset(key)
+    for key, value in before.items():
+        context.remove(key) if value == "" else context.set(key, value)
+    spark.conf.unset("spark.sql.catalog.paimon")
 
 
 def wrong(corpus: Corpus, answers: dict[int, str]) -> list[str]:

@@ -158,7 +158,7 @@ def test_dynamic_overwrites_replace_only_partitions_with_rows(sql, table):
         sql("INSERT OVERWRITE t SELECT * FROM t WHERE false")
         assert len(sql("SELECT * FROM t")) == 3
     finally:
-        sql("SET spark.sql.sources.partitionOverwriteMode = static")
+        sql("RESET spark.sql.sources.partitionOverwriteMode")
 
 
 @pytest.mark.more
@@ -185,7 +185,7 @@ def test_dynamic_overwrite_has_one_task_for_bucket(sql, monkeypatch):
         with pytest.raises(Exception, match="did you mean 'write-buffer-size'"):
             sql("INSERT OVERWRITE t WITH ('write-bufer-size' = '1') SELECT 1, 1")
     finally:
-        sql("SET spark.sql.sources.partitionOverwriteMode = static")
+        sql("RESET spark.sql.sources.partitionOverwriteMode")
     assert table.snapshot().id == 2
 
 
