@@ -32,7 +32,7 @@ from pyspark.sql.types import StructType
 from pyspark.sql.worker import plan_data_source_read
 from pyspark.util import PythonEvalType
 
-from paimon_core.errors import UnsupportedError
+from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_spark.report import as_in_worker
 
 _SQL = "org.apache.spark.sql"
@@ -87,8 +87,16 @@ def check_names(
 
 
 def is_classic(spark: SparkSession) -> bool:
-    """Return True if the session runs in a JVM of this process, False for Spark Connect."""
-    return hasattr(spark, "_jsparkSession")
+    """Return True if the session runs in a JVM of this process, False for Spark Connect.
+
+    Raises InvalidInputError for an object that is no session.
+    """
+    if hasattr(spark, "_jsparkSession"):
+        return True
+    if not hasattr(spark, "sql"):
+        kind = type(spark).__name__
+        raise InvalidInputError(f"the first argument must be a SparkSession, but is {spark!r}, a {kind}")
+    return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,7 @@ def catalog(
     Raises UnsupportedError for a session of Spark Connect, MissingDependencyError if the workers of a local session
     lack this package.
     """
-    if not isinstance(spark, SparkSession) or not is_classic(spark):
+    if not is_classic(spark):
         raise UnsupportedError(NEEDS_CLASSIC)
     check_worker_python(spark)
     advise_on_errors()

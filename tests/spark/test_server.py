@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyspark
 import pytest
@@ -110,7 +111,7 @@ def test_address_in_use_is_refused():
 
 def test_connect_session_cannot_serve():
     with pytest.raises(UnsupportedError, match="a server needs a classic session"):
-        paimon_spark.serve(object())
+        paimon_spark.serve(SimpleNamespace(sql=None))
 
 
 @pytest.mark.parametrize(

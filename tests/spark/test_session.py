@@ -4,12 +4,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import paimon_spark
 from paimon_core.errors import InvalidInputError, MissingDependencyError, UnsupportedError
-from paimon_spark import session_start, worker_python
+from paimon_spark import PaimonTable, session_start, worker_python
 from paimon_spark.internals import WorkerPython, worker_pythons
 from tests.spark.conftest import MODE, ROOT
 
@@ -30,7 +31,7 @@ class Builder:
 
     def getOrCreate(self):
         self.started = True
-        return object()
+        return SimpleNamespace(sql=None)
 
 
 @pytest.fixture(autouse=True)
@@ -117,6 +118,15 @@ def test_catalog_over_connect_is_refused_before_start(monkeypatch, variable):
     assert not builder.started
 
 
+@pytest.mark.parametrize(
+    "enter", [paimon_spark.catalog, paimon_spark.serve, paimon_spark.register, PaimonTable.forPath]
+)
+def test_other_objects_as_session_are_refused(enter):
+    arguments = () if enter in (paimon_spark.serve, paimon_spark.register) else ("name",)
+    with pytest.raises(InvalidInputError, match="must be a SparkSession, but is '/tmp/warehouse', a str"):
+        enter("/tmp/warehouse", *arguments)
+
+
 def test_running_session_as_builder_is_refused():
     with pytest.raises(InvalidInputError, match=r"takes a SparkSession.Builder, not object: .*paimon_spark.catalog"):
         paimon_spark.session(object())
@@ -195,6 +205,7 @@ def test_each_entrance_checks_worker_python(spark, tmp_path, monkeypatch):
     assert [Path(python.command) for python in worker_pythons(context)] == [Path(sys.executable)] * 2
     monkeypatch.setattr(context, "pythonExec", str(tmp_path / interpreter(tmp_path, "echo 3 11 False").command))
     monkeypatch.setattr(worker_python, "_faults", {})
+    monkeypatch.setattr(session_start, "has_context", lambda: True)  # the session of the tests keeps its log level
     entrances = [
         lambda: paimon_spark.session(),
         lambda: paimon_spark.register(spark),
