@@ -34,6 +34,7 @@ _PAUSE = 0.1
 _START = 30.0
 """The seconds that a server has to listen."""
 _TOKEN = "spark.connect.authenticate.token"
+_HOST, _PORT = (f"spark.connect.grpc.binding.{part}" for part in ("address", "port"))
 _TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 _THRIFT_AUTHENTICATION = "hive.server2.authentication"
 _AUTHENTICATION = {
@@ -113,6 +114,8 @@ class Server:
     thrift: Address | None
     authenticated: Mapping[str, bool]
     _services: tuple[ConnectService | ThriftService, ...] = field(repr=False)
+    _settings: Mapping[str, str | None] = field(repr=False)
+    """The settings of the context that the server changed, as they were before."""
 
     def running(self) -> int:
         """Return the number of statements that run now."""
@@ -141,7 +144,10 @@ class Server:
             self._until_idle(_CANCEL)
         for service in self._services:
             service.stop()
-        Jvm(self.spark).call("ServerEnd", "expect")
+        jvm = Jvm(self.spark)
+        jvm.call("ServerEnd", "expect")
+        for key, value in self._settings.items():
+            jvm.set_in_context(key, value)
         return cancelled
 
     def _until_idle(self, seconds: float) -> None:
@@ -196,21 +202,24 @@ def serve(
     method = jvm.context_setting(f"spark.hadoop.{_THRIFT_AUTHENTICATION}")
     addresses, secrets = check_addresses(connect, thrift, secret, method, insecure)
     install_format(spark)
-    if secret is not None:  # of the argument, or of a variable that the JVM may lack
-        jvm.set_in_context(_TOKEN, secret)
-    services = _services(jvm, addresses)
+    before = {key: jvm.context_setting(key) for key in (_TOKEN, _HOST, _PORT)}
+    services = _services(jvm, addresses, secret, before)
     jvm.call("ServerEnd", "announce")
-    return Server(spark, addresses.get("connect"), addresses.get("thrift"), secrets, services)
+    return Server(spark, addresses.get("connect"), addresses.get("thrift"), secrets, services, before)
 
 
-def _services(jvm: Jvm, addresses: Mapping[str, Address]) -> tuple[ConnectService | ThriftService, ...]:
-    """Start the services, all or none."""
+def _services(
+    jvm: Jvm, addresses: Mapping[str, Address], token: str | None, before: Mapping[str, str | None]
+) -> tuple[ConnectService | ThriftService, ...]:
+    """Start the services, all or none. If one does not start, the context gets its settings of ``before`` back."""
     services: list[ConnectService | ThriftService] = []
     try:
+        if token is not None:  # of the argument, or of a variable that the JVM may lack
+            jvm.set_in_context(_TOKEN, token)
         if "connect" in addresses:
             address = addresses["connect"]
-            jvm.set_in_context("spark.connect.grpc.binding.address", address.host)
-            jvm.set_in_context("spark.connect.grpc.binding.port", str(address.port))
+            jvm.set_in_context(_HOST, address.host)
+            jvm.set_in_context(_PORT, str(address.port))
             services.append(ConnectService(jvm))
         if "thrift" in addresses:
             services.append(ThriftService(jvm, addresses["thrift"].host, addresses["thrift"].port))
@@ -219,6 +228,8 @@ def _services(jvm: Jvm, addresses: Mapping[str, Address]) -> tuple[ConnectServic
     except BaseException:
         for service in services:
             service.stop()
+        for key, value in before.items():
+            jvm.set_in_context(key, value)
         raise
     return tuple(services)
 

@@ -189,7 +189,8 @@ def test_clients_without_package_use_catalog(spark, tmp_path):
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", server.connect.port)) != 0, "the server still listens"
     again = [f"127.0.0.1:{free_port()}" for _ in range(2)]
-    with paimon_spark.serve(spark, connect=again[0], thrift=again[1], token="sesame-42"):
+    with paimon_spark.serve(spark, connect=again[0], thrift=again[1]) as server:
+        assert server.authenticated == {"connect": False, "thrift": False}, "the token is of the former server"
         assert beeline(again[1], "SELECT count(*) FROM served.shop.orders")[0] == ["3"]
     assert Table.open(f"{tmp_path}/shop.db/orders").to_arrow().num_rows == 3
 

@@ -4,11 +4,8 @@ import re
 
 from pyspark.sql import SparkSession
 
-# The catalog of a test may stay: each has a name or a warehouse of its own. Spark's own catalog is everybody's. The address
-# of a server is set by the next one.
-_MAY_STAY = re.compile(r"spark\.sql\.catalog\.(?!spark_catalog\b)|spark\.app\.|spark\.connect\.grpc\.binding\.")
-
-
+# The catalog of a test may stay: each has a name or a warehouse of its own. Spark's own catalog is everybody's.
+_MAY_STAY = re.compile(r"spark\.sql\.catalog\.(?!spark_catalog\b)|spark\.app\.")
 _known: dict[str, str] = {}
 """The settings at the start of the session, or after the last test."""
 

@@ -139,9 +139,10 @@ class Jvm:
         self.set_in_context(key, value)
         self.spark.conf.set(key, value)
 
-    def set_in_context(self, key: str, value: str) -> None:
-        """Set a configuration value of the context, which later sessions inherit."""
-        self._context._jsc.sc().conf().set(key, value)
+    def set_in_context(self, key: str, value: str | None) -> None:
+        """Set a configuration value of the context, which later sessions inherit; `None` removes it."""
+        settings = self._context._jsc.sc().conf()
+        settings.remove(key) if value is None else settings.set(key, value)
 
     def context_setting(self, key: str) -> str | None:
         """Return a configuration value of the context; `None` if it is not set."""
