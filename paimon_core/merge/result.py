@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_core.merge.aggregate.first_last import RowPick, choose_some
-from paimon_core.merge.aggregate.input import Aggregate, AggregateInput, apply_repeated, valid
+from paimon_core.merge.aggregate.input import Aggregate, AggregateInput, UnsortedAggregate, apply_repeated, valid
 from paimon_core.merge.normalized_keys import Column
 from paimon_core.merge.row_kinds import VALUE_KIND
 from paimon_core.merge.segments import last, tally
@@ -22,7 +22,9 @@ ColumnResult: TypeAlias = Any
 
 
 def kinds_of(window: Window) -> Kinds:
-    """Return the kind of each row, in sorted order."""
+    """Return the kind of each row, in sorted order; +I for rows without kinds, none of which retracts."""
+    if VALUE_KIND not in window.rows.column_names:
+        return np.zeros(window.num_rows, np.int8)
     kinds: Kinds = only_chunk(window.rows, VALUE_KIND).to_numpy()
     return kinds if window.order is None else kinds[window.order]
 
@@ -47,7 +49,8 @@ def apply(
 ) -> ColumnResult:
     """Return the function's result for a column.
 
-    A function that picks rows copies no values: its result is their positions.
+    A function that picks rows copies no values: its result is their positions. A column is sorted only if its function,
+    nulls or retracting rows require it.
 
     Args:
         window: the rows.
@@ -59,6 +62,10 @@ def apply(
     if isinstance(function, RowPick):
         mask = is_present(window, name)
         return function.rows(mask, inputs) if times is None else choose_some(function, mask, inputs, times)
+    if isinstance(function, UnsortedAggregate) and times is None and inputs.unsorted is not None:
+        unsorted = only_chunk(window.rows, name)
+        if not unsorted.null_count and not inputs.retracts:
+            return function(unsorted, inputs.of_unsorted)
     column = window.column(name)
     return function(column, inputs) if times is None else apply_repeated(function, column, inputs, times)
 

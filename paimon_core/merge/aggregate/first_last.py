@@ -77,7 +77,7 @@ def last_value(_: FieldOptions) -> Aggregate:
 
 
 def _last_row(_: Mask, inputs: AggregateInput) -> Positions:
-    index = inputs.sizes + inputs.starts - 1
+    index = inputs.last_rows
     if inputs.is_late:
         index = last(~inputs.late | inputs.retract, inputs.starts)  # a late row changes nothing, a late retract clears
     return np.where((index >= 0) & inputs.retract[index], -1, index) if inputs.retracts else index
@@ -129,6 +129,8 @@ def _first(field: FieldOptions, name: str, *, skip_null: bool) -> Aggregate:
         if not inputs.opened.any():
             return first(counts, inputs.starts)
         if counts.all():
+            if not (inputs.opened & (inputs.sizes > 1)).any():
+                return inputs.starts  # an opened group without further rows keeps its first row
             index = _behind_opened(inputs)
         else:
             counts = counts.copy()

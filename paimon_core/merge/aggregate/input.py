@@ -6,7 +6,7 @@ other function depends on the boundaries of flushes and compactions, in every en
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -31,6 +31,8 @@ class AggregateInput:
     ``retract``: mask of rows whose value is retracted. ``late``: mask of late rows, which their sequence group orders
     before the rows that arrived earlier. ``opened``: mask of groups whose first row is copied, not applied; this row
     never retracts. ``seen``: mask of groups that had a first value before a row removed the record; `None`: no group.
+    ``unsorted``: the position of each row in unsorted columns; `None`: there are no unsorted columns. ``positions``:
+    the position of each row in the column; `None`: the column is in the order of the rows.
     """
 
     starts: Positions
@@ -38,6 +40,18 @@ class AggregateInput:
     late: Mask
     opened: Mask
     seen: Mask | None = None
+    unsorted: Positions | None = None
+    positions: Positions | None = None
+
+    @cached_property
+    def of_unsorted(self) -> "AggregateInput":
+        """The same input, for unsorted columns."""
+        return replace(self, unsorted=None, positions=self.unsorted)
+
+    @cached_property
+    def last_rows(self) -> Positions:
+        """The last row of each group."""
+        return self.starts + (self.sizes - 1)
 
     @cached_property
     def sizes(self) -> Positions:
@@ -56,19 +70,19 @@ class AggregateInput:
 
     def in_order(self, combine: Any, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Combine the values of each group with a numpy function, strictly from left to right."""
-        total = values[self.starts]
+        total = values[self._at(self.starts)]
         with np.errstate(over="ignore", invalid="ignore"):  # infinities are results
             for group, row in self._rounds:
                 total[group] = combine(total[group], values[row])
             for i in np.flatnonzero(self.sizes > _LARGE_GROUP).tolist():
-                start = self.starts[i]
-                total[i] = combine.accumulate(values[start : start + self.sizes[i]])[-1]
+                rows = slice(self.starts[i], self.starts[i] + self.sizes[i])
+                total[i] = combine.accumulate(values[rows if self.positions is None else self.positions[rows]])[-1]
         return total
 
     def in_any_order(self, combine: Any, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Combine the integers of each group with a numpy function whose result does not depend on their order."""
         if len(values) > _MANY_ROWS or self.sizes.max(initial=0) > _LARGE_GROUP:
-            total: npt.NDArray[Any] = combine.reduceat(values, self.starts)
+            total: npt.NDArray[Any] = combine.reduceat(self.sorted(values), self.starts)
             return total
         return self.in_order(combine, values)  # three times as fast, because the columns share the rounds
 
@@ -83,7 +97,15 @@ class AggregateInput:
 
     def _small_rounds(self) -> Iterable[tuple[Positions, Positions]]:
         small = self.sizes <= _LARGE_GROUP
-        return rounds(self.starts, len(self.retract), None if small.all() else np.flatnonzero(small))
+        among = None if small.all() else np.flatnonzero(small)
+        return ((group, self._at(row)) for group, row in rounds(self.starts, len(self.retract), among))
+
+    def _at(self, rows: Positions) -> Positions:
+        return rows if self.positions is None else self.positions[rows]
+
+    def sorted(self, values: Any) -> Any:
+        """Return the values, an array of Arrow or numpy, in the order of the rows."""
+        return values if self.positions is None else values.take(self.positions)
 
     def final_order(self) -> Positions | None:
         """Return the final order of the rows: late rows first, the last of them foremost. `None`: order of arrival."""
@@ -99,6 +121,22 @@ class AggregateInput:
 
 Aggregate: TypeAlias = Callable[[Column, AggregateInput], Column]
 """A function from a column in the order of its input to an array of its type with one value for each group."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnsortedAggregate:
+    """An aggregate that also takes an unsorted column, with its rows at ``inputs.positions``. This saves a copy.
+
+    REQUIRES, for unsorted columns: there are no nulls, and no row retracts.
+    """
+
+    function: Aggregate
+
+    def __call__(self, column: Column, inputs: AggregateInput) -> Column:
+        """Return one value for each group."""
+        return self.function(column, inputs)
+
+
 Step: TypeAlias = Callable[[list[tuple[Any, bool]]], Any]
 """A function from the (value, retract) pairs of one group, in order of arrival, to its value."""
 

@@ -16,7 +16,15 @@ import pyarrow.compute as pc
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.merge.aggregate.field import FieldOptions
-from paimon_core.merge.aggregate.input import Aggregate, AggregateInput, numbers, per_group, refuse_retract, valid
+from paimon_core.merge.aggregate.input import (
+    Aggregate,
+    AggregateInput,
+    UnsortedAggregate,
+    numbers,
+    per_group,
+    refuse_retract,
+    valid,
+)
 from paimon_core.merge.aggregate.ordering import flip, sortable
 from paimon_core.merge.normalized_keys import Column, words
 from paimon_core.merge.segments import any_of, rounds, sizes_of
@@ -39,20 +47,20 @@ def sum_(field: FieldOptions) -> Aggregate:
 
     def aggregate(column: Column, inputs: AggregateInput) -> Column:
         present = valid(column)
-        absent = ~any_of(present, inputs.starts)
+        absent = ~any_of(present, inputs.starts) if column.null_count else None
         if pa.types.is_floating(column.type):
             values = numbers(column, -0.0)  # adding -0.0 changes nothing, not even 0.0
             values = np.where(inputs.retract & present, -values, values) if inputs.retracts else values
             return pa.array(inputs.in_order(np.add, values), column.type, mask=absent)
         if pa.types.is_decimal(column.type):
-            return _decimal_sums(column, inputs, absent, field)
+            return _decimal_sums(inputs.sorted(column), inputs, absent, field)
         values = numbers(column, 0).astype(np.int64, copy=False)
         total = _sums(values, inputs)
         if total is None or not _fits(total, column.type):
             _overflow(field, "sum")
         return pa.array(total.astype(numpy_type(column.type), copy=False), mask=absent)
 
-    return aggregate
+    return UnsortedAggregate(aggregate)
 
 
 def _sums(values: _I64, inputs: AggregateInput) -> _I64 | None:
@@ -62,6 +70,7 @@ def _sums(values: _I64, inputs: AggregateInput) -> _I64 | None:
         signed = np.where(inputs.retract, -values, values) if inputs.retracts else values
         small: _I64 = inputs.in_any_order(np.add, signed)
         return small
+    values = inputs.sorted(values)
     top, low = _limb_sums([values >> 32, values & 0xFFFF_FFFF], inputs)
     return top << 32 | low if _fits(top, pa.int32()) else None
 
@@ -76,7 +85,7 @@ def _limb_sums(limbs: list[_I64], inputs: AggregateInput) -> list[_I64]:
     return sums
 
 
-def _decimal_sums(column: Column, inputs: AggregateInput, absent: Mask, field: FieldOptions) -> Column:
+def _decimal_sums(column: Column, inputs: AggregateInput, absent: Mask | None, field: FieldOptions) -> Column:
     halves = _halves(column.fill_null(pa.scalar(Decimal(0), column.type)))
     low, high = halves[:, 0], halves[:, 1]
     limbs = _limb_sums([high >> 32, high & 0xFFFF_FFFF, low >> 32 & 0xFFFF_FFFF, low & 0xFFFF_FFFF], inputs)
@@ -84,8 +93,8 @@ def _decimal_sums(column: Column, inputs: AggregateInput, absent: Mask, field: F
         _overflow(field, "sum")
     sum_halves = np.empty((len(inputs.starts), 2), np.int64)
     sum_halves[:, 0], sum_halves[:, 1] = limbs[2] << 32 | limbs[3], limbs[0] << 32 | limbs[1]
-    present = np.packbits(~absent, bitorder="little")
-    sums = pa.Array.from_buffers(column.type, len(sum_halves), [pa.py_buffer(present), pa.py_buffer(sum_halves)])
+    present = None if absent is None else pa.py_buffer(np.packbits(~absent, bitorder="little"))
+    sums = pa.Array.from_buffers(column.type, len(sum_halves), [present, pa.py_buffer(sum_halves)])
     try:
         sums.validate(full=True)  # checks the precision
     except pa.ArrowInvalid:
@@ -232,6 +241,7 @@ def _extreme(field: FieldOptions, name: str, better: Any) -> Aggregate:
         refuse_retract(field, name, inputs)
         kind, present = column.type, valid(column)
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_temporal(kind)):
+            column = inputs.sorted(column)
             return column.take(pa.array(_best_rows(column, present, inputs, better), pa.int64(), from_pandas=True))
         values = sortable(column)
         bounds = np.iinfo(values.dtype)
@@ -239,9 +249,9 @@ def _extreme(field: FieldOptions, name: str, better: Any) -> Aggregate:
         best = inputs.in_any_order(better, values if present.all() else np.where(present, values, worst))
         if pa.types.is_floating(kind):
             best = flip(best).view(numpy_type(kind))
-        return pa.array(best, mask=~any_of(present, inputs.starts)).view(kind)
+        return pa.array(best, mask=~any_of(present, inputs.starts) if column.null_count else None).view(kind)
 
-    return aggregate
+    return UnsortedAggregate(aggregate)
 
 
 def _best_rows(column: Column, present: Mask, inputs: AggregateInput, better: Any) -> npt.NDArray[Any]:
