@@ -147,6 +147,10 @@ class PartialUpdate:
         for group in self.groups:
             if group.ordering[0] not in window.rows.column_names:
                 continue
+            if state.retract is None and not any(group.columns.values()):
+                index = newest_rows(window, group.ordering, opening)
+                results.update(dict.fromkeys((*group.ordering, *group.columns), index))
+                continue
             has_order, newer = newest(window, group.ordering)
             index = last(opening | (has_order & newer), starts)
             results.update(dict.fromkeys(group.ordering, index))
@@ -239,15 +243,51 @@ def _memories(state: _State, group: SequenceGroup, restart: Positions) -> list[t
     ]
 
 
+def newest_rows(window: Window, ordering: Sequence[str], opening: Mask) -> Positions:
+    """Return the newest row of each group: its last row with the largest ordering values, -1 without such values.
+
+    ``opening``: mask of rows that count as newest even without ordering values, only first rows of groups.
+    REQUIRES and errors: as in :func:`newest`.
+    """
+    count, starts = window.num_rows, window.starts
+    some, ranks, width = _ranks(window, ordering, None, 1)
+    bits = count.bit_length()
+    if width << bits < _WIDEST:
+        ranks <<= bits
+        ranks |= np.arange(count)
+        index: Positions = np.maximum.reduceat(ranks, starts)
+        index &= (1 << bits) - 1
+    else:
+        largest = np.maximum.reduceat(ranks, starts)
+        index = last(ranks == largest[numbered(starts, count)], starts)
+    return index if some.all() else np.where(some[index], index, np.where(opening[starts], starts, -1))
+
+
 def newest(window: Window, ordering: Sequence[str]) -> tuple[Mask, Mask]:
     """Return masks of the rows with any ordering value and of the rows not below an earlier row of their group.
 
     REQUIRES: ``ordering`` is not empty.
-    The ordering values of a row become one integer (null: 0) behind its group's number. So one running maximum serves
-    all groups. InvalidInputError for NaN, which has no position in the order.
+    The rank of a row follows its group's number in one integer. So one running maximum serves all groups.
+    InvalidInputError for NaN, which has no position in the order.
     """
-    count, starts = window.num_rows, window.starts
-    code, width, some = numbered(starts, count), len(starts), ~all_true(count)
+    some, code, _ = _ranks(window, ordering, numbered(window.starts, window.num_rows), window.num_groups)
+    return some, code == np.maximum.accumulate(code)
+
+
+def _ranks(
+    window: Window, ordering: Sequence[str], code: Positions | None, width: int
+) -> tuple[Mask, Positions, int]:
+    """Return a mask of the rows with any ordering value, integers that order the rows, and their number of values.
+
+    An integer consists of ``code`` (`None`: 0) and the ordering values of the row (null: 0).
+
+    Args:
+        window: the rows.
+        ordering: names of columns, at least one.
+        code: integers from 0 to ``width`` that come first; the array is changed.
+        width: the number of values of ``code``.
+    """
+    count, some = window.num_rows, ~all_true(window.num_rows)
     for name in ordering:
         column, has = window.column(name), is_present(window, name)
         values = sortable(column)
@@ -261,17 +301,23 @@ def newest(window: Window, ordering: Sequence[str]) -> tuple[Mask, Mask]:
         present = values if has.all() else values[has]
         low, high = (int(present.min()), int(present.max())) if len(present) else (0, 0)
         if (high - low + 2) * width >= _WIDEST:  # too wide for one integer: number the distinct values
-            values, code = (np.unique(x, return_inverse=True)[1] for x in (values, code))
-            low, high, width = 0, count, count
+            values = np.unique(values, return_inverse=True)[1]
+            if code is not None:
+                code, width = np.unique(code, return_inverse=True)[1], count
+            low, high = 0, count
         ranks = np.subtract(values, low, dtype=np.int64)
         ranks += 1
         if not has.all():
             ranks *= has
-        code *= high - low + 2  # in place: new arrays take longer than the arithmetic
-        code += ranks
+        if code is None:
+            code = ranks
+        else:
+            code *= high - low + 2  # in place: new arrays take longer than the arithmetic
+            code += ranks
         width *= high - low + 2
         some |= has
-    return some, code == np.maximum.accumulate(code, out=ranks)
+    assert code is not None
+    return some, code, width
 
 
 # ---- the engine of one table
