@@ -5,7 +5,7 @@ other function depends on the boundaries of flushes and compactions, in every en
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -20,8 +20,9 @@ from paimon_core.merge.normalized_keys import Column
 from paimon_core.merge.segments import numbered, rounds, sizes_of
 from paimon_core.types.selection import Mask, Positions
 
-_LARGE_GROUP = 64  # rows from which a group gets a separate numpy call
-_MANY_ROWS = 1 << 20  # rows of groups whose rounds are not kept for the next column
+_SMALL_GROUP = 8  # up to this size, all groups of a size are combined at once
+_LARGE_GROUP = 64  # a larger group gets a separate numpy call
+_MANY_ROWS = 1 << 20  # rows of groups whose positions are not kept for the next column
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,35 +71,52 @@ class AggregateInput:
 
     def in_order(self, combine: Any, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Combine the values of each group with a numpy function, strictly from left to right."""
-        total = values[self._at(self.starts)]
+        total = np.empty(len(self.starts), values.dtype)
         with np.errstate(over="ignore", invalid="ignore"):  # infinities are results
-            for group, row in self._rounds:
-                total[group] = combine(total[group], values[row])
-            for i in np.flatnonzero(self.sizes > _LARGE_GROUP).tolist():
-                rows = slice(self.starts[i], self.starts[i] + self.sizes[i])
-                total[i] = combine.accumulate(values[rows if self.positions is None else self.positions[rows]])[-1]
+            for groups, first, *others in self._small_groups:
+                value = values[first]
+                for row in others:
+                    value = combine(value, values[row])
+                total[groups] = value
+            self._combine_larger(combine, values, total)
         return total
+
+    def _combine_larger(self, combine: Any, values: npt.NDArray[Any], total: npt.NDArray[Any]) -> None:
+        """Set the totals of all groups that are not small."""
+        larger = np.flatnonzero(self.sizes > _SMALL_GROUP)
+        if not len(larger):
+            return
+        total[larger] = values[self._at(self.starts[larger])]
+        medium = larger[self.sizes[larger] <= _LARGE_GROUP]
+        for group, row in rounds(self.starts, len(self.retract), medium):
+            total[group] = combine(total[group], values[self._at(row)])
+        for i in larger[self.sizes[larger] > _LARGE_GROUP].tolist():
+            rows = np.arange(self.starts[i], self.starts[i] + self.sizes[i])
+            total[i] = combine.accumulate(values[self._at(rows)])[-1]
 
     def in_any_order(self, combine: Any, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Combine the integers of each group with a numpy function whose result does not depend on their order."""
-        if len(values) > _MANY_ROWS or self.sizes.max(initial=0) > _LARGE_GROUP:
+        if len(values) > _MANY_ROWS or self.sizes.max(initial=0) > _SMALL_GROUP:
             total: npt.NDArray[Any] = combine.reduceat(self.sorted(values), self.starts)
             return total
-        return self.in_order(combine, values)  # three times as fast, because the columns share the rounds
+        return self.in_order(combine, values)  # three times as fast, because the columns share the rows of small groups
 
     @property
-    def _rounds(self) -> Iterable[tuple[Positions, Positions]]:
-        """The `rounds` of groups that are not large."""
-        return self._shared_rounds if len(self.retract) <= _MANY_ROWS else self._small_rounds()
+    def _small_groups(self) -> Iterable[Sequence[Positions]]:
+        """For each size of small groups: the numbers of the groups, their first rows, their second rows, ..."""
+        return self._shared_groups if len(self.retract) <= _MANY_ROWS else self._by_size()
 
     @cached_property
-    def _shared_rounds(self) -> Sequence[tuple[Positions, Positions]]:
-        return list(self._small_rounds())
+    def _shared_groups(self) -> Sequence[Sequence[Positions]]:
+        return list(self._by_size())
 
-    def _small_rounds(self) -> Iterable[tuple[Positions, Positions]]:
-        small = self.sizes <= _LARGE_GROUP
-        among = None if small.all() else np.flatnonzero(small)
-        return ((group, self._at(row)) for group, row in rounds(self.starts, len(self.retract), among))
+    def _by_size(self) -> Iterator[Sequence[Positions]]:
+        sizes = np.minimum(self.sizes, _SMALL_GROUP + 1).astype(np.uint8)
+        for size in range(1, _SMALL_GROUP + 1):
+            groups = np.flatnonzero(sizes == size)
+            if len(groups):
+                starts = self.starts[groups]
+                yield groups, *(self._at(starts + p) for p in range(size))
 
     def _at(self, rows: Positions) -> Positions:
         return rows if self.positions is None else self.positions[rows]
