@@ -95,11 +95,13 @@ class PartialUpdate:
         kinds, single = kinds_of(window), window.single
         retract = retracts_of(kinds)
         state = _State(window, kinds, retract, single, ~all_true(len(single)), {})
-        added = all_true(len(single)) if retract is None else any_of(~retract, window.starts)
         if retract is not None:
             state = self._retracting(state, retract)
         results = self._columns(state)
-        kinds, index = state.kinds, state.window.ends - 1
+        index = state.window.ends - 1
+        if retract is None:
+            return build_result(state.window, results, index, np.where(single, kinds[index], np.int8(INSERT)))
+        kinds, added = state.kinds, any_of(~retract, window.starts)
         kind = np.where(state.removed & (index == state.window.starts) | ~added, np.int8(DELETE), np.int8(INSERT))
         return build_result(state.window, results, index, np.where(state.single, kinds[index], kind))
 
@@ -142,28 +144,18 @@ class PartialUpdate:
 
     def _columns(self, state: "_State") -> dict[str, ColumnResult]:
         window, starts = state.window, state.window.starts
-        opening, back = state.opening()
         results: dict[str, ColumnResult] = {}
+        nothing = ~all_true(window.num_rows)
+        inputs = AggregateInput(starts, nothing, nothing, state.single | state.removed, unsorted=window.order)
         for group in self.groups:
             if group.ordering[0] not in window.rows.column_names:
                 continue
             if state.retract is None and not any(group.columns.values()):
-                index = newest_rows(window, group.ordering, opening)
+                index = newest_rows(window, group.ordering, inputs)
                 results.update(dict.fromkeys((*group.ordering, *group.columns), index))
-                continue
-            has_order, newer = newest(window, group.ordering)
-            index = last(opening | (has_order & newer), starts)
-            results.update(dict.fromkeys(group.ordering, index))
-            plain = np.where(back[index] & has_order[index], -1, index) if back.any() else index
-            inputs, times = _group_inputs(state, opening, back & has_order, has_order, newer)
-            for name, function in group.columns.items():
-                if name not in window.rows.column_names:
-                    continue
-                if function is None:
-                    results[name] = plain
-                else:
-                    results[name] = apply(window, name, function, replace(inputs, seen=state.seen.get(name)), times)
-        adding = None if state.retract is None else opening | ~state.retract
+            else:
+                results.update(_versioned(state, group))
+        adding = None if state.retract is None else state.opening()[0] | ~state.retract
         newest_of_all = window.ends - 1
         for name in window.rows.column_names:
             if name in results or name in self.key or name in (VALUE_KIND, SEQUENCE_NUMBER):
@@ -214,6 +206,25 @@ class _State:
         return opening, back
 
 
+def _versioned(state: _State, group: SequenceGroup) -> dict[str, ColumnResult]:
+    """Return the results of the columns of a sequence group."""
+    window = state.window
+    opening, back = state.opening()
+    has_order, newer = newest(window, group.ordering)
+    index = last(opening | (has_order & newer), window.starts)
+    results: dict[str, ColumnResult] = dict.fromkeys(group.ordering, index)
+    plain = np.where(back[index] & has_order[index], -1, index) if back.any() else index
+    inputs, times = _group_inputs(state, opening, back & has_order, has_order, newer)
+    for name, function in group.columns.items():
+        if name not in window.rows.column_names:
+            continue
+        if function is None:
+            results[name] = plain
+        else:
+            results[name] = apply(window, name, function, replace(inputs, seen=state.seen.get(name)), times)
+    return results
+
+
 def _group_inputs(
     state: _State, opening: Mask, back: Mask, has_order: Mask, newer: Mask
 ) -> tuple[AggregateInput, Positions | None]:
@@ -243,24 +254,19 @@ def _memories(state: _State, group: SequenceGroup, restart: Positions) -> list[t
     ]
 
 
-def newest_rows(window: Window, ordering: Sequence[str], opening: Mask) -> Positions:
-    """Return the newest row of each group: its last row with the largest ordering values, -1 without such values.
+def newest_rows(window: Window, ordering: Sequence[str], inputs: AggregateInput) -> Positions:
+    """Return the newest row of each group: its last row with the largest ordering values.
 
-    ``opening``: mask of rows that count as newest even without ordering values, only first rows of groups.
+    Without ordering values it is the first row of an opened group, and -1 for other groups.
     REQUIRES and errors: as in :func:`newest`.
     """
-    count, starts = window.num_rows, window.starts
-    some, ranks, width = _ranks(window, ordering, None, 1)
-    bits = count.bit_length()
-    if width << bits < _WIDEST:
-        ranks <<= bits
-        ranks |= np.arange(count)
-        index: Positions = np.maximum.reduceat(ranks, starts)
-        index &= (1 << bits) - 1
-    else:
-        largest = np.maximum.reduceat(ranks, starts)
-        index = last(ranks == largest[numbered(starts, count)], starts)
-    return index if some.all() else np.where(some[index], index, np.where(opening[starts], starts, -1))
+    if len(ordering) == 1:
+        column = only_chunk(window.rows, ordering[0])
+        if not column.null_count and not pa.types.is_floating(column.type):
+            return inputs.of_unsorted.last_largest(sortable(column))
+    some, ranks, _ = _ranks(window, ordering, None, 1)
+    index = inputs.last_largest(ranks)
+    return index if some.all() else np.where(some[index], index, np.where(inputs.opened, inputs.starts, -1))
 
 
 def newest(window: Window, ordering: Sequence[str]) -> tuple[Mask, Mask]:

@@ -17,10 +17,10 @@ import pyarrow as pa
 from paimon_core.errors import InvalidInputError
 from paimon_core.merge.aggregate.field import FieldOptions
 from paimon_core.merge.normalized_keys import Column
-from paimon_core.merge.segments import numbered, rounds, sizes_of
+from paimon_core.merge.segments import last, numbered, rounds, sizes_of
 from paimon_core.types.selection import Mask, Positions
 
-_SMALL_GROUP = 8  # up to this size, all groups of a size are combined at once
+_SMALL_GROUP = 16  # up to this size, all groups of a size are combined at once
 _LARGE_GROUP = 64  # a larger group gets a separate numpy call
 _MANY_ROWS = 1 << 20  # rows of groups whose positions are not kept for the next column
 
@@ -100,6 +100,23 @@ class AggregateInput:
             total: npt.NDArray[Any] = combine.reduceat(self.sorted(values), self.starts)
             return total
         return self.in_order(combine, values)  # three times as fast, because the columns share the rows of small groups
+
+    def last_largest(self, values: npt.NDArray[Any]) -> Positions:
+        """Return the row of each group with the largest integer, the last one of equal integers."""
+        count = len(self.retract)
+        if count > _MANY_ROWS or self.sizes.max(initial=0) > _SMALL_GROUP:
+            ordered = self.sorted(values)
+            largest = np.maximum.reduceat(ordered, self.starts)
+            return last(ordered == largest[self.group()], self.starts)
+        index = self.starts.copy()
+        for groups, first, *others in self._small_groups:
+            largest, at = values[first], np.zeros(len(groups), np.int64)
+            for number, row in enumerate(others, 1):
+                value = values[row]
+                at[value >= largest] = number
+                largest = np.maximum(largest, value)
+            index[groups] += at
+        return index
 
     @property
     def _small_groups(self) -> Iterable[Sequence[Positions]]:

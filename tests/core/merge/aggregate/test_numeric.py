@@ -1,6 +1,7 @@
 """Sums and products at the limits of their types and in large groups, and refused values."""
 
 import math
+from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
 
 import numpy as np
@@ -13,7 +14,8 @@ from paimon_core.errors import InvalidInputError
 from paimon_core.merge.aggregate import aggregate
 from paimon_core.merge.aggregate.field import FieldOptions
 from paimon_core.merge.aggregate.input import AggregateInput
-from paimon_core.merge.partial_update import newest
+from paimon_core.merge.partial_update import newest, newest_rows
+from paimon_core.merge.segments import last
 from paimon_core.merge.window import Window
 from paimon_core.options.option import Options
 from paimon_core.types.arrow import to_arrow
@@ -128,6 +130,50 @@ def test_newest_marks_rows_not_below_an_earlier_row(data):
     ranked = [[tuple((v is not None, v or 0) for v in row) for row in group] for group in groups]
     assert some.tolist() == [row != (None, None) for row in rows]
     assert newer.tolist() == [row >= max(group[: i + 1]) for group in ranked for i, row in enumerate(group)]
+
+
+@given(st.data())
+def test_newest_row_is_the_last_one_not_below_an_earlier_row(data):
+    value = st.sampled_from([None, -(2**63), -1, 0, 7, 2**63 - 1] if data.draw(st.booleans()) else [-5, 0, 7])
+    groups = data.draw(st.lists(st.lists(st.tuples(value, value), min_size=1, max_size=20), min_size=1, max_size=4))
+    sizes = np.array([len(group) for group in groups])
+    starts, rows = np.cumsum(sizes) - sizes, [row for group in groups for row in group]
+    order = np.array(data.draw(st.permutations(range(len(rows)))))
+    table = pa.table({name: pa.array([r[i] for r in rows], pa.int64()) for i, name in enumerate("st")})
+    window = Window(table.take(pa.array(np.argsort(order))).combine_chunks(), order, starts)
+    opened = np.array(data.draw(st.lists(st.booleans(), min_size=len(groups), max_size=len(groups))))
+    none = np.zeros(len(rows), bool)
+    for ordering in (["s"], ["s", "t"]):
+        some, newer = newest(window, ordering)
+        mask = some & newer
+        mask[starts] |= opened
+        inputs = AggregateInput(starts, none, none, opened, unsorted=order)
+        assert newest_rows(window, ordering, inputs).tolist() == last(mask, starts).tolist()
+
+
+@pytest.mark.parametrize("function", ["sum", "max", "min"])
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("TINYINT", [-3, 1, 2]),
+        ("BIGINT", [-(2**60), 7, 2**60]),
+        ("DOUBLE", [-0.0, 0.0, 1e300, -1e-300, math.nan]),
+        ("DECIMAL(10, 2)", [Decimal("-1.5"), Decimal("2.25")]),
+        ("STRING", ["", "a", "ab"]),
+        ("DATE", [date(1900, 1, 1), date(2000, 1, 1)]),
+    ],
+)
+def test_unsorted_column_has_the_same_result(function, kind, values):
+    function = "max" if function == "sum" and kind in ("STRING", "DATE") else function
+    random, t = np.random.default_rng(3), parse_type(kind)
+    sizes = np.array([1, 3, 2, 5, 20])
+    order, starts = random.permutation(sum(sizes)), np.cumsum(sizes) - sizes
+    column = pa.array([values[i] for i in random.integers(0, len(values), len(order))], to_arrow(t))
+    made = aggregate(function, FieldOptions("c", t, Options({})))
+    none = np.zeros(len(order), bool)
+    inputs = AggregateInput(starts, none, none, np.zeros(len(sizes), bool), unsorted=order)
+    sorted_result = made(column.take(pa.array(order)), inputs)
+    assert str(made(column, inputs.of_unsorted)) == str(sorted_result)  # NaN equals NaN
 
 
 def test_ordering_column_with_nan_is_refused():
