@@ -280,9 +280,7 @@ def newest(window: Window, ordering: Sequence[str]) -> tuple[Mask, Mask]:
     return some, code == np.maximum.accumulate(code)
 
 
-def _ranks(
-    window: Window, ordering: Sequence[str], code: Positions | None, width: int
-) -> tuple[Mask, Positions, int]:
+def _ranks(window: Window, ordering: Sequence[str], code: Positions | None, width: int) -> tuple[Mask, Positions, int]:
     """Return a mask of the rows with any ordering value, integers that order the rows, and their number of values.
 
     An integer consists of ``code`` (`None`: 0) and the ordering values of the row (null: 0).
