@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 
 from paimon_core.errors import CorruptedError
+from paimon_core.types.json_text import parse_object, text_map
 
 
 def write_properties(properties: Mapping[str, str]) -> bytes:
@@ -19,7 +20,6 @@ def read_properties(data: bytes, path: str) -> dict[str, str]:
     if not data.strip():
         return {}
     try:
-        properties = json.loads(data)["properties"]
-        return {str(key): str(value) for key, value in properties.items()}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        return text_map(parse_object(data)["properties"], "properties")
+    except (ValueError, KeyError) as error:
         raise CorruptedError(f"database file {path} cannot be read: {type(error).__name__}: {error}") from error

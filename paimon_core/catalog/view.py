@@ -1,6 +1,5 @@
 """Views and functions of a catalog, as values, with the JSON that Java's engine gives them."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -8,6 +7,7 @@ from typing import Any, Final
 from paimon_core.errors import CorruptedError, InvalidInputError
 from paimon_core.types.arrow import assign_ids
 from paimon_core.types.datatype import DataField
+from paimon_core.types.json_text import optional_text, parse_object, text_map
 from paimon_core.types.parse import field_from_json, field_to_json
 
 SPARK_DIALECT: Final = "spark"
@@ -76,9 +76,9 @@ class View:
             return View(
                 tuple(map(field_from_json, stored.get("fields") or ())),
                 str(stored["query"]),
-                {str(key): str(value) for key, value in (stored.get("dialects") or {}).items()},
-                stored.get("comment"),
-                {str(key): str(value) for key, value in (stored.get("options") or {}).items()},
+                text_map(stored.get("dialects"), "dialects"),
+                optional_text(stored.get("comment"), "comment"),
+                text_map(stored.get("options"), "options"),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CorruptedError(f"the catalog describes view {name!r} in an unknown way: {error!r}") from error
@@ -90,7 +90,7 @@ class View:
         ``name``: the name of the view, for the error. Raises CorruptedError if the text is damaged.
         """
         try:
-            stored = json.loads(text)
+            stored = parse_object(text)
         except ValueError as error:
             raise CorruptedError(f"the catalog describes view {name!r} in an unknown way: {error!r}") from error
         return View.from_json(stored, name)
@@ -142,10 +142,10 @@ class CatalogFunction:
             return CatalogFunction(
                 parameters=tuple(map(field_from_json, stored.get("inputParams") or ())),
                 results=tuple(map(field_from_json, stored.get("returnParams") or ())),
-                definitions=dict(stored.get("definitions") or {}),
+                definitions={str(name): dict(one) for name, one in (stored.get("definitions") or {}).items()},
                 deterministic=bool(stored.get("deterministic")),
-                comment=stored.get("comment"),
-                options=dict(stored.get("options") or {}),
+                comment=optional_text(stored.get("comment"), "comment"),
+                options=text_map(stored.get("options"), "options"),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CorruptedError(f"the catalog describes function {name!r} in an unknown way: {error!r}") from error

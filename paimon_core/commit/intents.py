@@ -18,6 +18,7 @@ from paimon_core.errors import CorruptedError
 from paimon_core.fileio.directory import NumberedDirectory
 from paimon_core.fileio.fileio import FileIO, join
 from paimon_core.store.layout import escape
+from paimon_core.types.json_text import parse_object
 
 _VERSION = 1
 _DIRECTORY, _BEGUN, _FINISHED = "intent", "batch-", "landed-"
@@ -71,10 +72,10 @@ class Intents:
         except FileNotFoundError:
             return None
         try:
-            record = json.loads(data)
+            record = parse_object(data)
             version, base, source = record["version"], record["base"], record.get("maker")
             fingerprint = record.get("fingerprint")
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError) as error:
             raise CorruptedError(f"{path} is not an intent of a commit: {data[:100]!r}") from error
         if version != _VERSION or not isinstance(base, int):
             raise CorruptedError(f"{path} is an intent of version {version!r}, but this engine supports {_VERSION}")

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import fastavro
 import pyarrow as pa
+import pyorc
 
 from paimon_core.errors import CorruptedError, PaimonError, UnsupportedError
 
@@ -16,6 +17,7 @@ _ABSURD_ALLOCATION = 1 << 40  # bytes; only a wrong length in a file leads to an
 _DECODER_ERRORS = (
     pa.ArrowException,
     fastavro.schema.SchemaParseException,
+    pyorc.ParseError,
     ValueError,
     IndexError,
     KeyError,

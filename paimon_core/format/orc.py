@@ -52,7 +52,9 @@ class OrcFormat(FileFormat):
             if request.batch_bytes is not None and present and rows:
                 row_bytes = _row_bytes(source, present, rows, batch_rows, request)
                 batch_rows = rows_within(batch_rows, request.batch_bytes // _BATCHES_HELD, row_bytes)
-            if not (_WRAPS_TIMESTAMPS and beyond_nanoseconds(source, present)):
+            with as_corrupted(path):
+                exact = _WRAPS_TIMESTAMPS and beyond_nanoseconds(source, present)
+            if not exact:
                 for batch in _batches(source, present, rows, batch_rows, path):
                     yield _finish(batch, fields, path)
                     rows_read += batch.num_rows

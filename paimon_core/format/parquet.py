@@ -125,9 +125,10 @@ def _batches(
     """Yield the rows of these row groups. Raises CorruptedError if the footer has another number of rows."""
     metadata, fields, path = file.metadata, request.fields, request.path
     batch_rows, batch_bytes = request.batch_rows, request.batch_bytes
-    stored = metadata.schema.to_arrow_schema()
-    columns = paths_to_decode(stored, fields)
-    rows = sum(metadata.row_group(g).num_rows for g in groups)
+    with as_corrupted(path):
+        stored = metadata.schema.to_arrow_schema()
+        columns = paths_to_decode(stored, fields)
+        rows = sum(metadata.row_group(g).num_rows for g in groups)
     if not columns:
         yield from (conform_batch(batch, fields, path) for batch in counted(rows, batch_rows))
         return

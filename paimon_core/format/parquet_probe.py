@@ -71,8 +71,9 @@ def probe_of(metadata: Any, groups: Sequence[int], request: ReadRequest) -> Prob
         return None
     names = columns(predicate)
     tested = [field for field in fields if field.name in names]
-    paths = paths_to_decode(stored, tested)
-    others = paths_to_decode(stored, [field for field in fields if field.name not in names])
+    with as_corrupted(request.path):
+        paths = paths_to_decode(stored, tested)
+        others = paths_to_decode(stored, [field for field in fields if field.name not in names])
     return Probe(
         predicate,
         tested,

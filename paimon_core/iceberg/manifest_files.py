@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from paimon_core.errors import CorruptedError
 from paimon_core.fileio.fileio import FileIO, join
+from paimon_core.fileio.paths import are_file_names
 from paimon_core.format.avro_container import BlockDecoder, Container, ContainerWriter
 from paimon_core.format.codec import avro_codec
 from paimon_core.iceberg.values import encode
@@ -171,6 +172,8 @@ class ManifestFiles:
     def read_list(self, path: str) -> list[Record]:
         """Return the manifests of a list, with the current field names. Raises CorruptedError as `read` does."""
         records = [record for block in _records(self.io, self.local(path)) for record in block]
+        if not all(isinstance(record, dict) and isinstance(record.get("manifest_path"), str) for record in records):
+            raise CorruptedError(f"{path} is not a manifest list: a record lacks the path of its manifest")
         return [{name.replace("_data_files_", "_files_"): value for name, value in meta.items()} for meta in records]
 
     def write_list(self, metas: Sequence[Record], snapshot_id: int) -> str:
@@ -185,8 +188,11 @@ class ManifestFiles:
         return self._store(f"snap-{snapshot_id}-{self._prefix()}.avro", sink.getvalue())
 
     def local(self, path: str) -> str:
-        """Return the path of a file that the metadata names, in this table's directory."""
-        return join(self.directory, path.rpartition("/")[2])
+        """Return the path of a file that the metadata names, in this table's directory. Raises CorruptedError."""
+        name = path.rpartition("/")[2]
+        if not are_file_names((name,)):
+            raise CorruptedError(f"Iceberg metadata in {self.directory} name the file {path!r}: it is no path of a file")
+        return join(self.directory, name)
 
     # ---- inside
 
@@ -222,7 +228,11 @@ def _records(files: FileIO, path: str) -> Iterator[list[Record]]:
     except FileNotFoundError as missing:
         raise CorruptedError(f"{path} is missing, but Iceberg metadata names it") from missing
     container = Container(BytesIO(data), path)
-    yield from container.records(BlockDecoder(container.header.schema))
+    try:
+        decoder = BlockDecoder(container.header.schema)
+    except Exception as cause:
+        raise container.corrupted(cause) from cause
+    yield from container.records(decoder)
 
 
 class _Summary:

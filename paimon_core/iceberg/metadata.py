@@ -18,6 +18,7 @@ from paimon_core.schema.iceberg import (
 )
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.types.json_text import parse_object
 
 _HINT: Final = "version-hint.text"
 _VERSION: Final = re.compile(r"v(\d+)\.metadata\.json")
@@ -43,8 +44,12 @@ class Metadata:
     def from_json(data: bytes, path: str) -> "Metadata":
         """Parse a file of any engine. Raises CorruptedError naming ``path``."""
         try:
-            document = json.loads(data)
+            document = parse_object(data)
             snapshots = tuple(sorted(document.get("snapshots") or (), key=lambda record: int(record["snapshot-id"])))
+            if not all(isinstance(record.get("summary") or {}, dict) for record in snapshots):
+                raise ValueError("the summary of a snapshot is not an object")
+            if not isinstance(document.get("refs") or {}, dict):
+                raise ValueError("'refs' is not an object")
             return Metadata(
                 str(document["table-uuid"]),
                 str(document["location"]),
@@ -53,7 +58,7 @@ class Metadata:
                 document.get("refs") or {},
                 document,
             )
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise CorruptedError(f"Iceberg metadata {path} cannot be read: {error}") from error
 
     def with_snapshots(self, snapshots: Sequence[Record], refs: Mapping[str, Any]) -> bytes:

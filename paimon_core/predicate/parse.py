@@ -172,7 +172,7 @@ class _Parser:
 
     def _like(self, column: str) -> Leaf:
         kind, token, _ = self._token()
-        pattern = _unquoted(token)
+        pattern = _unquoted(token) if kind == "text" else ""
         parts = re.findall(r"\\.|[^\\]", pattern, re.DOTALL)
         if kind != "text" or len("".join(parts)) < len(pattern):
             self._fail("expected a pattern in quotes that does not end with a backslash")
@@ -280,7 +280,7 @@ class _Parser:
 
 
 def _unquoted(token: str) -> str:
-    quote = token[0]
+    quote = token[:1]
     return token[1:-1].replace(quote * 2, quote)
 
 

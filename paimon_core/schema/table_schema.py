@@ -1,7 +1,7 @@
 """One version of a table's schema, in the file ``schema/schema-<id>`` (format 3)."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
 from paimon_core.types.display import table_html, table_text
 from paimon_core.types.human_text import count
+from paimon_core.types.json_text import optional_text, parse_object
 from paimon_core.types.parse import field_from_json, field_to_json
 from paimon_core.types.system_fields import LARGEST_COLUMN_ID
 
@@ -83,7 +84,7 @@ class TableSchema:
         Raises CorruptedError for bad content, UnsupportedError for a newer version.
         """
         try:
-            schema = _from_dict(json.loads(data))
+            schema = _from_dict(parse_object(data))
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise CorruptedError(f"schema file {path} cannot be read: {type(error).__name__}: {error}") from error
         if schema.version > CURRENT_VERSION:
@@ -209,14 +210,16 @@ def _from_dict(document: dict[str, Any]) -> TableSchema:
         options.setdefault(FILE_FORMAT.key, "orc")
     schema_id, highest_field_id = int(document["id"]), int(document["highestFieldId"])
     _check_ids(schema_id, max([highest_field_id, *(field.id for field in fields)]))
+    _check_distinct("name", [field.name for field in fields])
+    _check_distinct("id", [field.id for field in fields])
     return TableSchema(
         id=schema_id,
         fields=fields,
         highest_field_id=highest_field_id,
-        partition_keys=tuple(document.get("partitionKeys") or ()),
-        primary_keys=tuple(document.get("primaryKeys") or ()),
+        partition_keys=_names(document, "partitionKeys"),
+        primary_keys=_names(document, "primaryKeys"),
         options=Options(options),
-        comment=document.get("comment"),
+        comment=optional_text(document.get("comment"), "comment"),
         time_millis=int(document.get("timeMillis") or 0),
         version=version,
         extra=tuple((key, json.dumps(value)) for key, value in document.items() if key not in _KNOWN_KEYS),
@@ -229,6 +232,21 @@ def _check_ids(schema_id: int, highest_field_id: int) -> None:
         raise ValueError(f"the id {schema_id}: ids of schemas are from 0 to {2**63 - 1}")
     if highest_field_id > LARGEST_COLUMN_ID:
         raise ValueError(f"the column id {highest_field_id} is above the largest id, {LARGEST_COLUMN_ID}")
+
+
+def _check_distinct(what: str, values: Sequence[object]) -> None:
+    """Raise ValueError if two columns have the same name or id."""
+    if len(set(values)) < len(values):
+        repeated = next(value for value in values if values.count(value) > 1)
+        raise ValueError(f"two columns with the {what} {repeated!r}")
+
+
+def _names(document: dict[str, Any], key: str) -> tuple[str, ...]:
+    """Return a list of column names. Raises ValueError for another value."""
+    names = document.get(key) or ()
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"{key!r} must be a list of names, found {names!r}")
+    return tuple(names)
 
 
 def _text(value: Any) -> str:

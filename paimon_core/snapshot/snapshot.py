@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from paimon_core.errors import CorruptedError, InvalidInputError, UnsupportedError
 from paimon_core.fileio.paths import are_file_names
+from paimon_core.types.json_text import parse_json
 
 NO_WATERMARK: Final = -(2**63)
 """The value of ``watermark`` in the file of a snapshot without a watermark."""
@@ -187,8 +188,8 @@ def _check_value(path: str, name: str, value: object) -> None:
 def load_object(data: bytes, path: str) -> dict[str, Any]:
     """Return the JSON object in a metadata file. Raises CorruptedError for any other content."""
     try:
-        record = json.loads(data)
-    except (ValueError, RecursionError) as error:
+        record = parse_json(data)
+    except ValueError as error:
         raise CorruptedError(f"{path}: not JSON ({len(data)} bytes): {error}") from error
     if not isinstance(record, dict):
         raise CorruptedError(f"{path}: expected a JSON object, found {type(record).__name__}")

@@ -32,6 +32,10 @@ def default_value(field: DataField) -> pa.Scalar:
     Raises InvalidInputError for a text that is not a value of the type, and as `cast_array`.
     """
     kind = with_nullable(field.type, True)
+    try:
+        (field.default or "").encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(f"column {field.name!r} has the default {field.default!r}, which is not Unicode") from error
     if isinstance(kind, ArrayType | MapType):
         return pa.scalar(_nested(field.default or "", kind), to_arrow(kind))
     return cast_array(pa.array([unquoted(field.default or "")], pa.string()), _TEXT, kind)[0]

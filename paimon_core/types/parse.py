@@ -24,6 +24,7 @@ from paimon_core.types.datatype import (
     VectorType,
     with_nullable,
 )
+from paimon_core.types.json_text import optional_text
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<name>`(?:[^`]|``)*`)|(?P<text>'(?:[^']|'')*')|(?P<word>[^\s<>(),`']+)|(?P<symbol>[<>(),]))",
@@ -88,9 +89,12 @@ def field_from_json(given: Mapping[str, Any]) -> DataField:
     """Return the field of a JSON object in a schema file; unknown keys and a null comment or default are ignored."""
     try:
         field_id, name, t = int(given.get("id", NO_ID)), given["name"], given["type"]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if not isinstance(name, str):
+            raise TypeError(name)
+        description, default = (optional_text(given.get(key), key) for key in ("description", "defaultValue"))
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise InvalidInputError(f"not a field object (id, name, type): {given!r}") from error
-    return DataField(field_id, name, parse_type(t), given.get("description"), given.get("defaultValue"))
+    return DataField(field_id, name, parse_type(t), description, default)
 
 
 def field_to_json(field: DataField) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import faulthandler
 import importlib
 import importlib.util
 import logging
+import os
 import random
 import resource
 import sys
@@ -41,7 +42,7 @@ class Run:
     def __init__(self, target: Target, directory: Path) -> None:
         self.target, self.directory = target, directory
         self.seeds = list(dict.fromkeys([*target.seeds(), *(data for _, data in stored(target.name))]))
-        self.current = directory / "current"
+        self._current = os.open(directory / "current", os.O_RDWR | os.O_CREAT | os.O_TRUNC)
         self.executed = 0
         self._found: dict[str, int] = {}
 
@@ -50,6 +51,8 @@ class Run:
         if self.executed == 0:
             _limit_memory()
         self.executed += 1
+        os.pwrite(self._current, data, 0)  # a crash leaves it
+        os.ftruncate(self._current, len(data))
         fault = check(self.target, data, watched=True)
         if fault is None or self._found.get(fault.key, sys.maxsize) <= len(data):
             return
@@ -109,9 +112,7 @@ def drawn(run: Run, seconds: int, seed: int) -> None:
         run.one(data)
     while time.monotonic() < end:
         data = run.mutated(rng.choice(run.seeds), rng)
-        run.current.write_bytes(data)  # a crash leaves it
         run.one(data)
-    run.current.unlink(missing_ok=True)
     print(f"stat::number_of_executed_units: {run.executed}", file=sys.stderr)
 
 

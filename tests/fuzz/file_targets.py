@@ -75,10 +75,22 @@ def data_file(name: str, data: bytes) -> None:
         for predicate in (None, bound_filter(where, fields)):
             request = ReadRequest(fields, 5, predicate=predicate, path=f"data-0.{name}")
             for batch in format_of(f"f.{name}", fields).read(pa.BufferReader(data), request):
-                batch.validate(full=True)
+                validated(batch)
     if name in FORMATS:
         FORMATS[name].row_count(pa.BufferReader(data), f"data-0.{name}")
         FORMATS[name].describe(pa.BufferReader(data), f"data-0.{name}")
+
+
+def validated(batch: pa.RecordBatch) -> None:
+    """Raise ArrowInvalid for a batch whose buffers do not fit, but not for texts that are no UTF-8.
+
+    Only some formats have checksums, so a changed byte may change a text.
+    """
+    try:
+        batch.validate(full=True)
+    except pa.ArrowInvalid as error:
+        if "UTF8" not in str(error):
+            raise
 
 
 BLOBS = [_fields(kind) for kind in ("BLOB", "ARRAY<BLOB>", "MAP<INT, BLOB>", "MAP<STRING, BLOB>")]

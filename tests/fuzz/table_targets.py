@@ -11,6 +11,7 @@ from paimon_core.fileio.fileio import FileStatus
 from paimon_core.schema.schemas import Schemas
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
+from tests.fuzz.file_targets import validated
 from tests.fuzz.goldens import HOME, files
 from tests.fuzz.target import Escape, Target
 from tests.support.faulty_io import MemoryIO
@@ -75,7 +76,7 @@ def _attempt(*uses: Any) -> None:
 
 def _drained(table: Table) -> None:
     for batch in table.to_batches():
-        batch.validate(full=True)
+        validated(batch)
 
 
 def use(name: str, path: str, data: bytes) -> None:
