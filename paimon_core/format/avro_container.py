@@ -148,9 +148,10 @@ class Container:
 
 
 class BlockDecoder:
-    """A decoder of the records of one writer schema."""
+    """A decoder of the records of one writer schema. Raises the errors of `check_bounded` for its schema."""
 
     def __init__(self, schema: Schema) -> None:
+        check_bounded(schema)
         self._items = _array_of(schema)
 
     def decode(self, count: int, data: bytes) -> list[Any]:
@@ -206,6 +207,50 @@ class ContainerWriter:
     def _emit(self, data: bytes) -> None:
         self._sink.write(data)
         self.written += len(data)
+
+
+def check_bounded(schema: Schema) -> None:
+    """Raise ValueError for a schema of unbounded values: records that contain themselves, or lists of empty items.
+
+    A few bytes could stand for any number of such values.
+    """
+    _takes_bytes(schema, {})
+
+
+def _takes_bytes(schema: Any, takes_bytes_by_name: dict[str, bool | None]) -> bool:
+    """Return True if every value of this schema takes at least a byte.
+
+    ``takes_bytes_by_name``: the result for each named type; `None`: not known yet.
+    """
+    if isinstance(schema, list):
+        for branch in schema:
+            _takes_bytes(branch, takes_bytes_by_name)
+        return True
+    if isinstance(schema, str):
+        schema = schema.rpartition(".")[2]
+        if schema in takes_bytes_by_name and takes_bytes_by_name[schema] is None:
+            raise ValueError(f"a record {schema!r} that contains itself")
+        return schema != "null" and bool(takes_bytes_by_name.get(schema, True))
+    match schema.get("type"):
+        case "record":
+            name = schema["name"].rpartition(".")[2]
+            takes_bytes_by_name[name] = None
+            fields = [_takes_bytes(field["type"], takes_bytes_by_name) for field in schema["fields"]]
+            takes_bytes_by_name[name] = any(fields)
+            return any(fields)
+        case "array" | "map" as kind:
+            if (
+                not _takes_bytes(schema["items" if kind == "array" else "values"], takes_bytes_by_name)
+                and kind == "array"
+            ):
+                raise ValueError("a list with items, but without bytes")
+            return True
+        case "fixed":
+            return bool(schema["size"])
+        case "enum":
+            return True
+        case inner:
+            return _takes_bytes(inner, takes_bytes_by_name)
 
 
 def _array_of(schema: Schema) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from paimon_core.errors import CorruptedError
+from paimon_core.errors import CorruptedError, PaimonError
 from paimon_core.format.avro_container import BlockDecoder, Container, ContainerWriter, Schema
 from paimon_core.format.avro_description import describe_avro
 from paimon_core.format.avro_types import avro_schema, from_stored, plain_schema, stored_type, to_stored
@@ -43,10 +43,14 @@ class AvroFormat(FileFormat):
         container = Container(source, path)
         record = _record(container, path)
         names = {f.name for f in request.fields}
-        with as_corrupted(path):
+        try:
             present = [f for f in record["fields"] if f["name"] in names]
             types = {f["name"]: stored_type(f["type"]) for f in present}
             decoder = BlockDecoder(plain_schema(container.header.schema))  # decoding all costs less than skipping some
+        except PaimonError:
+            raise
+        except Exception as cause:
+            raise container.corrupted(cause) from cause
         size = _BatchSize(request)
         for records in _sized(container.records(decoder), size):
             columns = []

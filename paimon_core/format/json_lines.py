@@ -97,6 +97,8 @@ class JsonFileWriter(LineWriter):
 def _decoded(lines: Sequence[bytes], fields: Sequence[DataField], path: str) -> pa.RecordBatch:
     """Return the rows of some lines. Raises ValueError or CorruptedError for a line that is not a valid row."""
     rows = [_DECODER.decode(line.decode()) for line in lines]
+    if not all(isinstance(row, dict) for row in rows):
+        raise ValueError("a line is not a JSON object")
     columns = []
     for field in fields:
         values = [_texts(row.get(field.name), field.type) for row in rows]

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.format.avro_columns import NotVectorizableError
-from paimon_core.format.avro_container import MAGIC, BlockDecoder, Container
+from paimon_core.format.avro_container import MAGIC, BlockDecoder, Container, check_bounded
 from paimon_core.manifest.bucket_filter import EntryFilter
 from paimon_core.manifest.columnar_formats import read_columnar_records
 from paimon_core.manifest.entry import ManifestEntry
@@ -208,44 +208,8 @@ def _schema(text: bytes) -> Any:
     Raises ValueError for unbounded records: records that contain themselves, or lists of items without bytes.
     """
     schema = plain(json.loads(text))
-    _takes_bytes(schema, {})
+    check_bounded(schema)
     return schema
-
-
-def _takes_bytes(schema: Any, takes_bytes_by_name: dict[str, bool | None]) -> bool:
-    """Return True if every value of this schema takes at least a byte.
-
-    ``takes_bytes_by_name``: the result for each named type; `None`: not known yet.
-    """
-    if isinstance(schema, list):
-        for branch in schema:
-            _takes_bytes(branch, takes_bytes_by_name)
-        return True
-    if isinstance(schema, str):
-        schema = schema.rpartition(".")[2]
-        if schema in takes_bytes_by_name and takes_bytes_by_name[schema] is None:
-            raise ValueError(f"a record {schema!r} that contains itself")
-        return schema != "null" and bool(takes_bytes_by_name.get(schema, True))
-    match schema.get("type"):
-        case "record":
-            name = schema["name"].rpartition(".")[2]
-            takes_bytes_by_name[name] = None
-            fields = [_takes_bytes(field["type"], takes_bytes_by_name) for field in schema["fields"]]
-            takes_bytes_by_name[name] = any(fields)
-            return any(fields)
-        case "array" | "map" as kind:
-            if (
-                not _takes_bytes(schema["items" if kind == "array" else "values"], takes_bytes_by_name)
-                and kind == "array"
-            ):
-                raise ValueError("a list with items, but without bytes")
-            return True
-        case "fixed":
-            return bool(schema["size"])
-        case "enum":
-            return True
-        case inner:
-            return _takes_bytes(inner, takes_bytes_by_name)
 
 
 @lru_cache(maxsize=64)

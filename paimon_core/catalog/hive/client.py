@@ -4,6 +4,7 @@ It needs ``pip install 'pyspark-paimon[hive]'``. Versions 2.3 to 4 answer its ca
 """
 
 import os
+import struct
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -19,6 +20,8 @@ _ROUNDS: Final = 3  # attempts at each address
 _PAUSE: Final = 0.2  # seconds before the next round
 _BATCH: Final = 300  # tables per request
 _PARTITIONS: Final = 1000  # partitions per request
+_UNREADABLE: Final = (ValueError, TypeError, LookupError, AttributeError, RecursionError, struct.error)
+"""The errors of Thrift's decoder for bytes that are not the answer to a request."""
 
 
 class MetastoreError(PaimonError):
@@ -96,7 +99,7 @@ class MetastoreClient:
         names, found = self.table_names(database), []
         for start in range(0, len(names), _BATCH):
             request = self.types.GetTablesRequest(dbName=database, tblNames=names[start : start + _BATCH])
-            found += self.call("get_table_objects_by_name_req", request).tables
+            found += self.call("get_table_objects_by_name_req", request).tables or []
         return found
 
     def table(self, database: str, name: str) -> Any | None:
@@ -168,6 +171,12 @@ class MetastoreClient:
                     time.sleep(_PAUSE)
                 except modules.error as error:
                     raise self._refused(method, error) from error
+                except _UNREADABLE as error:
+                    self.close()
+                    raise MetastoreError(
+                        f"the Hive metastore at {self.settings.shown} answered {method!r} with bytes that are no "
+                        f"answer: {type(error).__name__}: {error}"
+                    ) from error
         raise (MetastoreError if repeat else LostAnswerError)(
             f"the Hive metastore at {self.settings.shown} did not answer {method!r}: {failure}"
             + ("" if repeat else "; it may have been carried out")

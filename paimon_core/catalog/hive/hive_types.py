@@ -89,10 +89,10 @@ def paimon_type(text: str, column: str) -> DataType:
     Hive's names say less than Paimon's: a TIME was stored as ``string``, and no type says NOT NULL.
     """
     try:
-        kind, rest = _parsed(text.strip())
+        kind, rest = _parsed((text or "").strip())
         if not rest:
             return kind
-    except (ValueError, IndexError):
+    except (ValueError, IndexError, RecursionError):
         pass
     raise UnsupportedError(f"column {column!r} has the Hive type {text}, which Paimon does not have")
 

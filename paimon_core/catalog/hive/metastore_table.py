@@ -11,11 +11,12 @@ from typing import Any, Final
 from paimon_core.catalog.hive.hive_types import column_comment, hive_type, paimon_type
 from paimon_core.catalog.hive.settings import HiveSettings
 from paimon_core.catalog.view import View
-from paimon_core.errors import UnsupportedError
+from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.fileio.paths import scheme_of
 from paimon_core.options.file import METASTORE_PARTITIONED_TABLE
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.datatype import DataField
+from paimon_core.types.json_text import parse_json
 from paimon_core.types.parse import field_from_json
 
 _INPUT: Final = "org.apache.paimon.hive.mapred.PaimonInputFormat"
@@ -109,11 +110,15 @@ def view_of(table: Any) -> View:
     comment = parameters.pop(_COMMENT, None)
     parameters.pop(_DDL_TIME, None)
     stored = parameters.pop(_FIELDS, None)
-    fields = () if stored is None else tuple(map(field_from_json, json.loads(stored)))
-    if [f.name for f in fields] != [c.name for c in table.sd.cols]:
-        fields = tuple(
-            DataField(i, c.name, paimon_type(c.type, c.name), c.comment) for i, c in enumerate(table.sd.cols)
-        )
+    columns = (table.sd and table.sd.cols) or ()
+    try:
+        fields = () if stored is None else tuple(map(field_from_json, parse_json(stored)))
+    except (ValueError, TypeError) as error:
+        raise CorruptedError(
+            f"the Hive metastore describes the columns of view '{table.dbName}.{table.tableName}' wrongly: {error}"
+        ) from error
+    if [f.name for f in fields] != [c.name for c in columns]:
+        fields = tuple(DataField(i, c.name, paimon_type(c.type, c.name), c.comment) for i, c in enumerate(columns))
     return View(fields, table.viewExpandedText or table.viewOriginalText, {}, comment, parameters)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from paimon_core.catalog.identifier import Identifier
-from paimon_core.catalog.rest.client import RestClient, RestNotFoundError, encoded
+from paimon_core.catalog.rest.client import RestClient, RestNotFoundError, RestServerError, encoded
 from paimon_core.catalog.rest.models import (
     RestPartition,
     RestTable,
@@ -33,7 +33,12 @@ def merged_options(client: RestClient, warehouse: str, options: Mapping[str, str
     The server's overrides replace the client's options, and the client's replace the server's defaults.
     """
     answer = client.get(f"{_V1}/config", {"warehouse": warehouse} if warehouse else None)
-    merged = {**(answer.get("defaults") or {}), **options, **(answer.get("overrides") or {})}
+    given = {}
+    for key in ("defaults", "overrides"):
+        given[key] = answer.get(key) or {}
+        if not isinstance(given[key], dict):
+            raise RestServerError(f"the catalog's server answers with {key!r} that are not an object")
+    merged = {**given["defaults"], **options, **given["overrides"]}
     return {str(key): str(value) for key, value in merged.items() if value is not None}
 
 
@@ -61,7 +66,7 @@ class RestApi:
 
     def databases(self) -> list[str]:
         """Return the names of all databases."""
-        return list(self.client.pages(self._path("databases"), "databases"))
+        return self.client.names(self._path("databases"), "databases")
 
     def create_database(self, name: str, options: Mapping[str, str]) -> None:
         """Create a database. Raises AlreadyExistsError."""
@@ -84,7 +89,7 @@ class RestApi:
 
     def tables(self, database: str) -> list[str]:
         """Return the names of the tables of a database."""
-        return list(self.client.pages(self._path("databases", database, "tables"), "tables"))
+        return self.client.names(self._path("databases", database, "tables"), "tables")
 
     def table(self, name: Identifier) -> RestTable:
         """Return the description of a table or a branch. Raises RestNotFoundError."""
@@ -122,7 +127,7 @@ class RestApi:
             found = list(self.client.pages(self._table(name, "partitions"), "partitions"))
         except UnsupportedError:
             return None
-        return [RestPartition.from_json(record) for record in found]
+        return [RestPartition.from_json(record, name) for record in found]
 
     def partition_specs(self, name: Identifier) -> list[Mapping[str, str]]:
         """Return the texts of the values of the partitions of a table, by column.
@@ -171,6 +176,8 @@ class RestApi:
             if error.kind in ("SNAPSHOT", "TAG"):
                 return None
             raise
+        if "snapshot" not in answer:
+            raise RestServerError(f"the catalog's server answers without snapshot {version} of {str(name)!r}")
         return Snapshot.from_json(json.dumps(answer["snapshot"]).encode(), f"snapshot {version} of {name}")
 
     def roll_back(self, name: Identifier, instant: int | str) -> None:
@@ -197,7 +204,7 @@ class RestApi:
 
     def views(self, database: str) -> list[str]:
         """Return the names of the views of a database."""
-        return list(self.client.pages(self._path("databases", database, "views"), "views"))
+        return self.client.names(self._path("databases", database, "views"), "views")
 
     def view(self, name: Identifier) -> View:
         """Return a view. Raises RestNotFoundError."""
@@ -224,7 +231,7 @@ class RestApi:
 
     def functions(self, database: str) -> list[str]:
         """Return the names of the functions of a database."""
-        return list(self.client.pages(self._path("databases", database, "functions"), "functions"))
+        return self.client.names(self._path("databases", database, "functions"), "functions")
 
     def function(self, name: Identifier) -> CatalogFunction:
         """Return a function. Raises RestNotFoundError."""

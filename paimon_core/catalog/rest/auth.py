@@ -7,7 +7,6 @@ Providers and options have the names of Paimon's Java engine: ``token.provider=b
 import base64
 import hashlib
 import hmac
-import json
 import re
 import time
 import uuid
@@ -20,6 +19,7 @@ from typing import Final, Protocol
 from urllib.parse import quote_plus, unquote_plus
 
 from paimon_core.errors import InvalidInputError, nearest_name
+from paimon_core.types.json_text import parse_object
 
 RENEWAL_SECONDS: Final = 3600.0
 """Credentials are renewed if they end within this time, as in the Java engine."""
@@ -86,7 +86,7 @@ class DlfKey:
     def from_json(text: str, source: str) -> "DlfKey":
         """Parse the text of a token file or of the ECS service. InvalidInputError names ``source``, not the text."""
         try:
-            values = json.loads(text)
+            values = parse_object(text)
             expiration = values.get("Expiration")
             expires = None if expiration is None else _utc(expiration)
             return DlfKey(values["AccessKeyId"], values["AccessKeySecret"], values.get("SecurityToken"), expires)

@@ -20,6 +20,7 @@ from paimon_core.errors import (
     UnsupportedError,
     hide_secrets,
 )
+from paimon_core.types.json_text import parse_object
 
 MAX_RETRIES: Final = 5
 LONGEST_WAIT: Final = 64.0
@@ -94,15 +95,23 @@ class RestClient:
         parameters, seen = dict(query or {}), set()
         while True:
             page = self.get(path, parameters)
-            elements = page.get(key) or []
+            elements, following = page.get(key) or [], page.get("nextPageToken")
+            if not isinstance(elements, list) or not isinstance(following, str | None):
+                raise RestServerError(f"{self._shown(path)} answered with a page without a list {key!r}")
             yield from elements
-            following = page.get("nextPageToken")
             if not following or not (elements or all_pages):
                 return
             seen.add(parameters.get("pageToken"))
             if following in seen:
                 raise RestServerError(f"{self._shown(path)} answered the same page token twice: the list has no end")
             parameters["pageToken"] = following
+
+    def names(self, path: str, key: str) -> list[str]:
+        """Return the names that the server lists in pages. Errors as for `request`."""
+        found = list(self.pages(path, key))
+        if not all(isinstance(name, str) for name in found):
+            raise RestServerError(f"{self._shown(path)} answered with {key!r} that are no names")
+        return found
 
     def request(
         self, method: str, path: str, query: Mapping[str, str] | None = None, body: Mapping[str, Any] | None = None
@@ -176,20 +185,18 @@ class RestClient:
             if not answer.content:
                 return {}
             try:
-                result = answer.json()
-            except ValueError:
-                result = None
-            if not isinstance(result, dict):  # the text is not shown: it may hold credentials
-                raise RestServerError(f"{method} {self._shown(path)} answered with text that is not a JSON object")
-            return result
+                return parse_object(answer.content)
+            except ValueError:  # the text is not shown: it may hold credentials
+                raise RestServerError(
+                    f"{method} {self._shown(path)} answered with text that is not a JSON object"
+                ) from None
         raise self._error(method, path, answer)
 
     def _error(self, method: str, path: str, answer: Any) -> Exception:
         try:
-            said = answer.json()
+            said = parse_object(answer.content)
         except ValueError:
             said = {}
-        said = said if isinstance(said, dict) else {}
         code = said.get("code")
         status = code if isinstance(code, int) else answer.status_code
         text = self._hide(str(said.get("message") or "no message"))[:_SHOWN]
@@ -265,7 +272,7 @@ def _wait(attempt: int, retry_after: str | None) -> float:
         except ValueError:
             try:
                 asked = parsedate_to_datetime(retry_after).timestamp() - time.time()
-            except ValueError:
+            except (ValueError, TypeError, OverflowError):
                 asked = 0.0
         if asked > 0:
             return min(asked, LONGEST_WAIT)

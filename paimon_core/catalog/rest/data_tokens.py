@@ -14,6 +14,8 @@ from paimon_core.fileio.fileio import FileIO
 from paimon_core.fileio.storage import Storage
 from paimon_core.fileio.stores import is_storage_option
 
+_MOST_MILLIS = 1 << 63
+
 
 @dataclass(frozen=True, slots=True)
 class DataToken:
@@ -27,7 +29,8 @@ class DataToken:
         """Parse the answer of the server. Raises RestServerError, without the answer, if a part is missing."""
         millis = answer.get("expiresAtMillis", answer.get("expiresAt"))
         options = answer.get("token")
-        if not isinstance(options, dict) or not isinstance(millis, int | float) or isinstance(millis, bool):
+        is_time = isinstance(millis, int | float) and not isinstance(millis, bool) and abs(millis) < _MOST_MILLIS
+        if not isinstance(options, dict) or not is_time:
             raise RestServerError(
                 f"the catalog's server gives credentials for the files of {str(name)!r} in a way that this engine does "
                 "not know: expected 'token' and 'expiresAtMillis'"

@@ -31,6 +31,7 @@ from paimon_core.schema.support import QUERY_AUTH
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.arrow import assign_ids
 from paimon_core.types.datatype import DataField, DataType
+from paimon_core.types.json_text import optional_text
 from paimon_core.types.parse import field_from_json, field_to_json, parse_type, type_to_json
 
 _PATH: Final = "path"
@@ -71,7 +72,7 @@ class RestTable:
                 options=options,
                 columns=schema,
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise RestServerError(
                 f"the catalog's server describes table {str(name)!r} in a way that this engine does not know: {error!r}"
             ) from None
@@ -90,14 +91,15 @@ class RestTable:
             return None
         try:
             fields = tuple(map(field_from_json, self.columns["fields"]))
+            partition_keys = tuple(map(str, self.columns.get("partitionKeys") or ()))
+            comment = optional_text(self.columns.get("comment"), "comment")
         except (KeyError, TypeError, ValueError) as error:
             raise RestServerError(
                 f"the catalog's server describes the columns of {str(name)!r} wrongly: {error!r}"
             ) from None
-        partition_keys = tuple(self.columns.get("partitionKeys") or ())
         options = Options({key: value for key, value in self.options.items() if key != _PATH})
         highest = max((column.id for column in fields), default=0)
-        return TableSchema(self.schema_id, fields, highest, partition_keys, (), options, self.columns.get("comment"))
+        return TableSchema(self.schema_id, fields, highest, partition_keys, (), options, comment)
 
     def check_kind(self, name: Identifier) -> None:
         """Raise UnsupportedError for a table without the files of Paimon, such as an Iceberg table."""
@@ -121,16 +123,21 @@ class RestPartition:
     done: bool
 
     @staticmethod
-    def from_json(answer: Mapping[str, Any]) -> "RestPartition":
-        """Parse the description of a partition."""
-        return RestPartition(
-            spec=dict(answer["spec"]),
-            record_count=int(answer.get("recordCount") or 0),
-            file_size_in_bytes=int(answer.get("fileSizeInBytes") or 0),
-            file_count=int(answer.get("fileCount") or 0),
-            last_file_creation_time=int(answer.get("lastFileCreationTime") or 0),
-            done=bool(answer.get("done")),
-        )
+    def from_json(answer: Any, name: Identifier) -> "RestPartition":
+        """Parse the description of a partition of a table. Raises RestServerError for another answer."""
+        try:
+            return RestPartition(
+                spec=dict(answer["spec"]),
+                record_count=int(answer.get("recordCount") or 0),
+                file_size_in_bytes=int(answer.get("fileSizeInBytes") or 0),
+                file_count=int(answer.get("fileCount") or 0),
+                last_file_creation_time=int(answer.get("lastFileCreationTime") or 0),
+                done=bool(answer.get("done")),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise RestServerError(
+                f"the catalog's server describes a partition of {str(name)!r} wrongly: {error!r}"
+            ) from None
 
 
 def partition_spec(answer: Any, name: Identifier) -> dict[str, str]:

@@ -1,6 +1,5 @@
 """The row filters and column masks that a REST server answers, which are JSON texts of Java's predicates."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -25,6 +24,7 @@ from paimon_core.predicate.permissions import (
 from paimon_core.predicate.rewrite import bind
 from paimon_core.types.cast import can_cast
 from paimon_core.types.datatype import BOOLEAN, INTEGER_ROOTS, STRING, TEXT_ROOTS, DataField, DataType, with_nullable
+from paimon_core.types.json_text import parse_json
 from paimon_core.types.parse import parse_type
 
 _COMPARISONS: Final = {
@@ -211,8 +211,8 @@ class _Parser:
 
 def _parsed(text: Any, name: Identifier) -> Any:
     try:
-        return json.loads(text)
-    except (TypeError, ValueError):
+        return parse_json(text)
+    except (TypeError, ValueError, AttributeError):
         raise UnsupportedError(
             f"table {str(name)!r} cannot be read: the catalog's server answers a rule that is not JSON"
         ) from None
