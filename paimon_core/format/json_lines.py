@@ -7,7 +7,7 @@ vectorised.
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -22,6 +22,8 @@ from paimon_core.format.text_values import check_storable, from_text, known_from
 from paimon_core.options.option import Options
 from paimon_core.options.parse import boolean
 from paimon_core.types.datatype import ArrayType, DataField, DataType, MapType, RowType
+
+T = TypeVar("T")
 
 _WRITE_ROWS = 1 << 12
 _DECODER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)
@@ -156,9 +158,15 @@ def _texts(value: Any, t: DataType) -> Any:
         return None
     match t:
         case ArrayType(element):
-            return [_texts(v, element) for v in value]
+            return [_texts(v, element) for v in _of_kind(list, value, t)]
         case MapType(_, item):
-            return [(k, _texts(v, item)) for k, v in value.items()]
+            return [(k, _texts(v, item)) for k, v in _of_kind(dict, value, t).items()]
         case RowType(fields):
-            return {f.name: _texts(value.get(f.name), f.type) for f in fields}
+            return {f.name: _texts(_of_kind(dict, value, t).get(f.name), f.type) for f in fields}
     return _TEXTS[value] if isinstance(value, bool) else value
+
+
+def _of_kind(kind: type[T], value: object, t: DataType) -> T:
+    if not isinstance(value, kind):
+        raise ValueError(f"the value {value!r} is not of type {t}")
+    return value

@@ -13,7 +13,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.orc as paorc
 
 from paimon_core.errors import CorruptedError
 from paimon_core.format.batch_size import PROBE_ROWS, probed, rows_within
@@ -23,6 +22,7 @@ from paimon_core.format.file_description import FileDescription
 from paimon_core.format.file_format import FileFormat, FormatWriter, ReadRequest
 from paimon_core.format.orc_description import describe_orc
 from paimon_core.format.orc_instants import beyond_nanoseconds, read_micros, resume, wide_timestamps
+from paimon_core.format.orc_tail import open_orc
 from paimon_core.format.orc_writer import OrcFileWriter
 from paimon_core.options.option import Options
 from paimon_core.types.datatype import AtomicType, DataField, DataType, MapType, MultisetType, RowType
@@ -44,7 +44,7 @@ class OrcFormat(FileFormat):
         """See `FileFormat.read`."""
         fields, path, batch_rows = request.fields, request.path, request.batch_rows
         with as_corrupted(path):
-            file = paorc.ORCFile(source)
+            file = open_orc(source)
             rows, stored = int(file.nrows), file.schema.names
         present = [f for f in fields if f.name in stored]
         rows_read = 0
@@ -82,7 +82,7 @@ class OrcFormat(FileFormat):
     def row_count(self, source: Any, path: str = "") -> int:
         """See `FileFormat.row_count`."""
         with as_corrupted(path):
-            return int(paorc.ORCFile(source).nrows)
+            return int(open_orc(source).nrows)
 
 
 def _row_bytes(source: Any, fields: Sequence[DataField], rows: int, batch_rows: int, request: ReadRequest) -> float:
@@ -115,7 +115,7 @@ def _batches(
         return counted(rows, batch_rows)
     source.seek(0)
     with as_corrupted(path):
-        file = paorc.ORCFile(source)
+        file = open_orc(source)
         if _has_ambiguous_name(fields, file.schema.names):
             return decoded(_whole_stripes(file, fields, batch_rows), path)
         source.seek(0)

@@ -7,6 +7,7 @@ import pyorc
 
 from paimon_core.format.corruption import as_corrupted
 from paimon_core.format.file_description import ColumnInFile, FileDescription
+from paimon_core.format.orc_tail import check_tail
 from paimon_core.format.stats import ColumnBounds
 from paimon_core.types import datatype
 from paimon_core.types.datatype import ArrayType, AtomicType, DataField, DataType, MapType, RowType, decimal
@@ -37,6 +38,7 @@ def describe_orc(source: Any, path: str) -> FileDescription:
     source.seek(0)
     with as_corrupted(path):
         try:
+            check_tail(source)
             reader = pyorc.Reader(source)
         except pyorc.errors.ParseError as error:
             raise ValueError(str(error)) from error

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.orc as paorc
 import pyarrow.parquet as pq
 
 from paimon_core.errors import CorruptedError, InvalidInputError, UnsupportedError
@@ -13,6 +12,7 @@ from paimon_core.fileio.fileio import FileIO
 from paimon_core.format import FORMATS
 from paimon_core.format.corruption import as_corrupted
 from paimon_core.format.file_format import ReadRequest
+from paimon_core.format.orc_tail import open_orc
 from paimon_core.format_table.directories import FormatFile, list_files, partition_array
 from paimon_core.format_table.partitions import TablePartitions
 from paimon_core.format_table.registry import PartitionRegistry
@@ -115,7 +115,7 @@ class FormatTableRead:
             return fields
         with as_corrupted(path):
             if self.settings.format == "orc":
-                names = paorc.ORCFile(source).schema.names
+                names = open_orc(source).schema.names
             else:
                 names = pq.read_schema(source).names
         source.seek(0)

@@ -191,7 +191,9 @@ class ManifestFiles:
         """Return the path of a file that the metadata names, in this table's directory. Raises CorruptedError."""
         name = path.rpartition("/")[2]
         if not are_file_names((name,)):
-            raise CorruptedError(f"Iceberg metadata in {self.directory} name the file {path!r}: it is no path of a file")
+            raise CorruptedError(
+                f"Iceberg metadata in {self.directory} name the file {path!r}: it is no path of a file"
+            )
         return join(self.directory, name)
 
     # ---- inside

@@ -4,13 +4,14 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import pyarrow as pa
-from pyarrow import orc, parquet
+from pyarrow import parquet
 
 from paimon_core.format.corruption import as_corrupted
+from paimon_core.format.orc_tail import open_orc
 
 _READERS: Final[dict[bytes, Callable[[Any], pa.Table]]] = {
     b"PAR1": parquet.read_table,
-    b"ORC": lambda source: orc.ORCFile(source).read(),
+    b"ORC": lambda source: open_orc(source).read(),
 }
 
 

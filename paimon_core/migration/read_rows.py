@@ -8,7 +8,6 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.json as pajson
-import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
 from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError
@@ -16,6 +15,7 @@ from paimon_core.fileio.fileio import FileIO
 from paimon_core.format import FORMATS
 from paimon_core.format.corruption import as_corrupted, decoded
 from paimon_core.format.file_format import ReadRequest
+from paimon_core.format.orc_tail import open_orc
 from paimon_core.migration.describe_file import describe
 from paimon_core.migration.source import SourceFile, source_files
 from paimon_core.types.arrow import arrow_field, arrow_schema
@@ -169,7 +169,7 @@ def _open(source: Any, path: str, name: str, form: TextForm, columns: pa.Schema 
         open_json = getattr(pajson, "open_json", pajson.read_json)  # older versions read the whole file
         return open_json(source, parse_options=pajson.ParseOptions(explicit_schema=columns))
     with as_corrupted(path):
-        return pq.ParquetFile(source) if name == "parquet" else orc.ORCFile(source)
+        return pq.ParquetFile(source) if name == "parquet" else open_orc(source)
 
 
 def _batches(opened: Any) -> Iterator[pa.RecordBatch]:

@@ -66,7 +66,9 @@ class DataSplit(InCountedBucket):
         """Return the split as bytes for :meth:`from_bytes` of the same version."""
         sink = io.BytesIO()
         sink.write(_MAGIC)
-        vectors = [(v.path, v.range.data_file, v.range.offset, v.range.length, v.range.cardinality) for v in self.vectors]
+        vectors = [
+            (v.path, v.range.data_file, v.range.offset, v.range.length, v.range.cardinality) for v in self.vectors
+        ]
         record = {
             **{name: getattr(self, name) for name in _PLAIN},
             "files": list(map(DATA_FILE.to_record, self.files)),

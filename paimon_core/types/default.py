@@ -35,7 +35,9 @@ def default_value(field: DataField) -> pa.Scalar:
     try:
         (field.default or "").encode()
     except UnicodeEncodeError as error:
-        raise InvalidInputError(f"column {field.name!r} has the default {field.default!r}, which is not Unicode") from error
+        raise InvalidInputError(
+            f"column {field.name!r} has the default {field.default!r}, which is not Unicode"
+        ) from error
     if isinstance(kind, ArrayType | MapType):
         return pa.scalar(_nested(field.default or "", kind), to_arrow(kind))
     return cast_array(pa.array([unquoted(field.default or "")], pa.string()), _TEXT, kind)[0]

@@ -320,7 +320,10 @@ class FieldNames:
         if (high < low).any() or (at_texts[self._owners] + high > ends[self._owners]).any():
             raise CorruptedError("the metadata of a variant is cut off")
         texts = Slices(data, at_texts[self._owners] + low, high - low).to_arrow().dictionary_encode()
-        self.names: list[str] = texts.dictionary.cast(pa.string()).to_pylist()
+        try:
+            self.names: list[str] = texts.dictionary.cast(pa.string()).to_pylist()
+        except pa.ArrowInvalid as error:
+            raise CorruptedError("the metadata of a variant has a name that is not UTF-8") from error
         self._codes = texts.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         self._by_code = np.argsort(self._codes, kind="stable")
         self._edges = np.searchsorted(self._codes[self._by_code], np.arange(len(self.names) + 1))
@@ -379,6 +382,8 @@ def _extended(distinct: pa.Array, name: str) -> pa.Array:
     counts = read_numbers(old.data, old.starts + 1, widths)
     ends = read_numbers(old.data, old.starts + 1 + widths * (counts + 1), widths)
     texts = old.starts + 1 + widths * (counts + 2)
+    if (texts + ends > old.starts + old.sizes).any():
+        raise CorruptedError("the metadata of a variant is cut off")
     wider = _widths(np.maximum(ends + len(text), counts + 1))
     lengths = 1 + wider * (counts + 3) + ends + len(text)
     starts = np.cumsum(lengths) - lengths

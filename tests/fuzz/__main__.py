@@ -38,11 +38,20 @@ def main() -> int:
         begin = time.monotonic()
         executed, edges = run(name, root / name, seconds, arguments.seed)
         faults = faults_of(root / name)
-        total_executed, total_edges, total_faults = total_executed + executed, total_edges + edges, total_faults + len(faults)
-        print(f"{name:40} {executed:10,} {edges or '-':>7} {time.monotonic() - begin:5.0f}  {', '.join(faults)}", flush=True)
+        total_executed, total_edges, total_faults = (
+            total_executed + executed,
+            total_edges + edges,
+            total_faults + len(faults),
+        )
+        print(
+            f"{name:40} {executed:10,} {edges or '-':>7} {time.monotonic() - begin:5.0f}  {', '.join(faults)}",
+            flush=True,
+        )
         if arguments.keep:
             keep_inputs(name, root / name)
-    print(f"{len(names)} targets, {total_executed:,} executions, {total_edges:,} edges, {total_faults} faults, in {root}")
+    print(
+        f"{len(names)} targets, {total_executed:,} executions, {total_edges:,} edges, {total_faults} faults, in {root}"
+    )
     return 1 if total_faults else 0
 
 
@@ -75,7 +84,13 @@ def started(name: str, directory: Path, seconds: str, seed: int) -> "subprocess.
     command = [sys.executable, "-m", "tests.fuzz.engine", MODULE_OF[name], name, str(directory), seconds, str(seed)]
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     return subprocess.run(
-        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, errors="replace", check=False
+        command,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
     )
 
 
@@ -84,7 +99,9 @@ def crashed(directory: Path, text: str, code: int) -> None:
     frames = re.findall(r'File "[^"]*(paimon_[^"]*)", line (\d+)', text[text.find("Fatal Python error") :])
     place = ("-".join(frames[0]) if frames else f"code{code}").replace("/", ".")
     current = directory / "current"
-    artifacts = [p for kind in ("crash", "timeout", "oom") for p in (directory / "faults").glob(f"{kind}-*") if len(p.name) > 40]
+    artifacts = [
+        p for kind in ("crash", "timeout", "oom") for p in (directory / "faults").glob(f"{kind}-*") if len(p.name) > 40
+    ]
     for found in [*artifacts, *([current] if current.exists() else [])]:
         kind = found.name.partition("-")[0]
         target = directory / "faults" / f"{'crash' if kind == 'current' else kind}-{place}.bin"

@@ -32,7 +32,11 @@ def keep(name: str, faults: Iterable[bytes], edges: Iterable[bytes]) -> None:
         if left < 0:
             break
         chosen.append(data)
-    lines = [f"{kind} {base64.b64encode(zlib.compress(data, 9)).decode()}" for kind, group in (("fault", inputs), ("edge", chosen)) for data in group]
+    lines = [
+        f"{kind} {base64.b64encode(zlib.compress(data, 9)).decode()}"
+        for kind, group in (("fault", inputs), ("edge", chosen))
+        for data in group
+    ]
     if lines:
         CORPUS.mkdir(exist_ok=True)
         (CORPUS / f"{name}.txt").write_text("\n".join(lines) + "\n")

@@ -2,15 +2,17 @@
 
 import functools
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.deletion.vector_files import read_vectors
+from paimon_core.errors import PaimonError
 from paimon_core.fileindex import FILE_INDEXES
 from paimon_core.fileindex.index_file import pack, read_sizes
 from paimon_core.fileindex.roaring import bitmap, decode_mask
@@ -21,7 +23,7 @@ from paimon_core.format.blob_view import blob_views, views
 from paimon_core.format.file_format import ReadRequest
 from paimon_core.format.thrift import decode as decode_thrift
 from paimon_core.manifest.index_entry import DeletionRange
-from paimon_core.merge.aggregate.bitmap64 import Bitmap64
+from paimon_core.merge.aggregate.bitmap64 import Bitmap64, _Container
 from paimon_core.options.option import Options
 from paimon_core.predicate.filter import bound_filter
 from paimon_core.types.arrow import arrow_schema, assign_ids
@@ -117,8 +119,6 @@ def blob_file(data: bytes) -> None:
 
 
 def reference_seeds() -> list[bytes]:
-    import numpy as np  # noqa: PLC0415
-
     made = descriptors("memory://t/b.blob", np.array([4, 90]), np.array([7, -1 + 9]))
     return [*made.to_pylist(), *blob_views("db.t", 3, pa.array([5], pa.int64())).to_pylist()]
 
@@ -130,8 +130,6 @@ def references(data: bytes) -> None:
 
 
 def with_errors(read: Callable[..., Any], values: pa.Array) -> None:
-    from paimon_core.errors import PaimonError  # noqa: PLC0415
-
     try:
         read(values, "column b")
     except PaimonError:
@@ -145,14 +143,20 @@ _VARIANT = pa.struct([pa.field("value", pa.binary()), pa.field("metadata", pa.bi
 
 def variant_seeds() -> list[bytes]:
     start = pa.array([{"value": b"\x02\x00\x00", "metadata": b"\x01\x00\x00"}], _VARIANT)
-    values = {"$.a": 1, "$.b": "text", "$.c": 2.5, "$.d": Decimal("1.25"), "$.e": True, "$.f": b"x", "$.g": date(2020, 1, 1)}
+    values = {
+        "$.a": 1,
+        "$.b": "text",
+        "$.c": 2.5,
+        "$.d": Decimal("1.25"),
+        "$.e": True,
+        "$.f": b"x",
+        "$.g": date(2020, 1, 1),
+    }
     made = [row for i in range(1, 8) for row in variant_set(start, dict(list(values.items())[:i])).to_pylist()]
     return [bytes([len(row["metadata"])]) + row["metadata"] + row["value"] for row in made]
 
 
 def variant(data: bytes) -> None:
-    from paimon_core.errors import PaimonError  # noqa: PLC0415
-
     size = data[0] if data else 0
     rows = pa.array([{"metadata": data[1 : 1 + size], "value": data[1 + size :]}] * 2, _VARIANT)
     for path, kind in (("$.a", "BIGINT"), ("$.b", "STRING"), ("$[0]", None), ("$.d", "DECIMAL(9, 2)"), ("$", None)):
@@ -167,23 +171,27 @@ def variant(data: bytes) -> None:
 
 
 def vector_seeds() -> list[bytes]:
-    rows = ([1, 2, 3], [0], list(range(5000)), [7, 70_000, 700_000], list(range(0, 9000, 2)))
+    rows = ([1, 2, 3], [0], range(5000), [7, 70_000, 700_000], range(0, 9000, 2))
     return [
-        *(DeletionVector(r).to_bytes(bitmap64=wide) for r in rows[:4] for wide in (False, True)),
-        DeletionVector([5, 2**33]).to_bytes(bitmap64=True),
+        *(_vector(r).to_bytes(bitmap64=wide) for r in rows for wide in (False, True)),
+        _vector([5, 2**33]).to_bytes(bitmap64=True),
     ]
+
+
+def _vector(rows: Iterable[int]) -> DeletionVector:
+    return DeletionVector(np.array(list(rows), np.int64))
 
 
 def vector(data: bytes) -> None:
     found = DeletionVector.from_bytes(data, "index-0")
     found.cardinality, found.to_bytes(bitmap64=True)
     size = int.from_bytes(data[:4], "big")
-    read_vectors(MemoryIO({"memory://t/i": data}), "memory://t/i", [DeletionRange("data-0", 0, size, found.cardinality)])
+    read_vectors(
+        MemoryIO({"memory://t/i": data}), "memory://t/i", [DeletionRange("data-0", 0, size, found.cardinality)]
+    )
 
 
 def bitmap_seeds() -> list[bytes]:
-    import numpy as np  # noqa: PLC0415
-
     return [bitmap(np.array(rows)) for rows in ([1, 2, 3], list(range(0, 9000, 2)), [1, 70_000], list(range(6000)))]
 
 
@@ -192,9 +200,6 @@ def roaring(data: bytes) -> None:
 
 
 def bitmap64_seeds() -> list[bytes]:
-    from paimon_core.merge.aggregate.bitmap64 import _Container  # noqa: PLC0415
-    import numpy as np  # noqa: PLC0415
-
     made = []
     for keys in ((0,), (0, 1, 2), tuple(range(20)), (0, 1 << 40)):
         whole = Bitmap64(None, [], 0)
@@ -246,7 +251,9 @@ def _column(kind: str) -> list[Any]:
 def index_seeds() -> list[bytes]:
     made, schema = [], arrow_schema(INDEXED)
     for name, index in FILE_INDEXES.items():
-        for options in ({"version": "1"}, {}) if name == "bitmap" else ({"items": "100"},) if "bloom" in name else ({},):
+        for options in (
+            ({"version": "1"}, {}) if name == "bitmap" else ({"items": "100"},) if "bloom" in name else ({},)
+        ):
             bodies = {}
             for field, column in zip(INDEXED, schema, strict=True):
                 assert isinstance(field.type, AtomicType)
@@ -273,7 +280,10 @@ def index_file(data: bytes) -> None:
 
 def footer_seeds() -> list[bytes]:
     made = [data[:-8] for data in data_seeds("parquet", True)()]
-    return [data[-int.from_bytes(whole[-8:-4], "little") :] for data, whole in zip(made, data_seeds("parquet", True)(), strict=True)]
+    return [
+        data[-int.from_bytes(whole[-8:-4], "little") :]
+        for data, whole in zip(made, data_seeds("parquet", True)(), strict=True)
+    ]
 
 
 TARGETS = (

@@ -5,8 +5,6 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import pyarrow as pa
-
 from paimon_core.catalog.database_file import read_properties, write_properties
 from paimon_core.catalog.view import CatalogFunction, View
 from paimon_core.commit.intents import Intents, newest_open
@@ -185,7 +183,9 @@ _VALUES = ((True, 1, 2, 3, 0.5, 1.5), ("a long text of a row", b"\0" * 20, "abc"
 
 
 def row_seeds() -> list[bytes]:
-    return [bytes([i]) + serialize(values, layout) for i, (values, layout) in enumerate(zip(_VALUES, LAYOUTS, strict=True))]
+    return [
+        bytes([i]) + serialize(values, layout) for i, (values, layout) in enumerate(zip(_VALUES, LAYOUTS, strict=True))
+    ]
 
 
 def row(data: bytes) -> None:
@@ -196,7 +196,9 @@ def row(data: bytes) -> None:
 
 
 def message_seeds() -> list[bytes]:
-    path, manifest = next((p, d) for p, d in files("keyed_vectors").items() if "/manifest/manifest-" in p and "-list-" not in p)
+    path, manifest = next(
+        (p, d) for p, d in files("keyed_vectors").items() if "/manifest/manifest-" in p and "-list-" not in p
+    )
     made: list[ManifestEntry] = decode_entries(manifest, path)
     data_files: tuple[DataFileMeta, ...] = tuple(entry.file for entry in made)
     partition, bucket = made[0].partition, made[0].bucket
@@ -216,7 +218,10 @@ def split_seeds() -> list[bytes]:
     return [DataSplit(1, b"\0" * 12, 0, 1, (), True).to_bytes()]
 
 
-_FIELDS = [{"id": 0, "name": "a", "type": {"type": "ARRAY", "element": "INT NOT NULL"}}, {"id": 1, "name": "b", "type": "INT"}]
+_FIELDS = [
+    {"id": 0, "name": "a", "type": {"type": "ARRAY", "element": "INT NOT NULL"}},
+    {"id": 1, "name": "b", "type": "INT"},
+]
 _ICEBERG = {
     "format-version": 2,
     "table-uuid": "9c12d441",
@@ -231,18 +236,59 @@ TARGETS = (
     Target("snapshot", "json", contents("/snapshot/snapshot-"), snapshot),
     Target("schema", "json", contents("/schema/schema-"), schema),
     Target("tag", "json", contents("/snapshot/snapshot-"), _of_file("tag/tag-v", tag)),
-    Target("changelog", "json", contents("/snapshot/snapshot-1"), _of_file("changelog/changelog-1", lambda io: Changelogs(io, ROOT).find(1))),
+    Target(
+        "changelog",
+        "json",
+        contents("/snapshot/snapshot-1"),
+        _of_file("changelog/changelog-1", lambda io: Changelogs(io, ROOT).find(1)),
+    ),
     Target("hint", "bytes", lambda: [b"1", b"2", b"12345678901234567890"], _of_file("snapshot/LATEST", hint)),
-    Target("consumer", "json", _dumped({"nextSnapshot": 5}), _of_file("consumer/consumer-c", lambda io: Consumers(io, ROOT).min_next())),
-    Target("intent", "json", _dumped({"version": 1, "base": 3, "maker": "m", "fingerprint": "f"}), _of_file("intent/user-me/batch-1", intent)),
+    Target(
+        "consumer",
+        "json",
+        _dumped({"nextSnapshot": 5}),
+        _of_file("consumer/consumer-c", lambda io: Consumers(io, ROOT).min_next()),
+    ),
+    Target(
+        "intent",
+        "json",
+        _dumped({"version": 1, "base": 3, "maker": "m", "fingerprint": "f"}),
+        _of_file("intent/user-me/batch-1", intent),
+    ),
     Target("statistics", "json", lambda: [_STATISTICS.to_json()], statistics),
     Target("database", "json", lambda: [write_properties({"a": "b"})], lambda data: read_properties(data, ".database")),
-    Target("view", "json", lambda: [json.dumps(View((), "SELECT 1", {"spark": "x"}, "c", {"a": "b"}).to_json()).encode(), *_dumped({"query": "q", "fields": _FIELDS})()], view),
-    Target("function", "json", _dumped({"inputParams": _FIELDS, "returnParams": _FIELDS, "deterministic": True, "definitions": {"spark": {"type": "sql", "definition": "a"}}, "options": {"a": "b"}}), function),
+    Target(
+        "view",
+        "json",
+        lambda: [
+            json.dumps(View((), "SELECT 1", {"spark": "x"}, "c", {"a": "b"}).to_json()).encode(),
+            *_dumped({"query": "q", "fields": _FIELDS})(),
+        ],
+        view,
+    ),
+    Target(
+        "function",
+        "json",
+        _dumped(
+            {
+                "inputParams": _FIELDS,
+                "returnParams": _FIELDS,
+                "deterministic": True,
+                "definitions": {"spark": {"type": "sql", "definition": "a"}},
+                "options": {"a": "b"},
+            }
+        ),
+        function,
+    ),
     Target("position", "json", lambda: [json.dumps(Position(3, 1, True, "f", "t").to_json()).encode()], position),
     Target("iceberg-metadata", "json", _dumped(_ICEBERG), iceberg),
     Target("iceberg-hint", "bytes", lambda: [b"1", b"17\n"], _of_file("metadata/version-hint.text", iceberg_hint)),
-    Target("iceberg-list", "avro", contents("/manifest/manifest-list-", most=2), _of_file("metadata/snap-1.avro", iceberg_list)),
+    Target(
+        "iceberg-list",
+        "avro",
+        contents("/manifest/manifest-list-", most=2),
+        _of_file("metadata/snap-1.avro", iceberg_list),
+    ),
     Target("manifest", "avro", contents("/manifest/manifest-", "-0", most=6), entries),
     Target("manifest-list", "avro", contents("/manifest/manifest-list-", most=4), _records(MANIFEST_FILE)),
     Target("index-manifest", "avro", contents("/manifest/index-manifest-", most=4), _records(INDEX_ENTRY)),

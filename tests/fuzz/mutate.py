@@ -17,8 +17,33 @@ from tests.support.index_files import unpack
 MAX_BYTES = 1 << 15
 """The size that no mutation exceeds, unless a seed is larger."""
 NUMBERS = (0, 1, 2, 3, 7, 8, 16, 127, 128, 255, 256, 4096, 2**15, 2**16, 2**24, 2**31 - 1, 2**31, 2**32 - 1, 2**32)
-NUMBERS += (2**53, 2**62, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 10**30, *(-n - 1 for n in (0, 1, 127, 2**31 - 1, 2**63 - 1)))
-TEXTS = ("", " ", "..", "../../x", "/etc/passwd", "a/b", "\0", "\ud800", "ä", "-1", "NULL", "1e400", "x" * 300, "$", "`")
+NUMBERS += (
+    2**53,
+    2**62,
+    2**63 - 1,
+    2**63,
+    2**64 - 1,
+    2**64,
+    10**30,
+    *(-n - 1 for n in (0, 1, 127, 2**31 - 1, 2**63 - 1)),
+)
+TEXTS = (
+    "",
+    " ",
+    "..",
+    "../../x",
+    "/etc/passwd",
+    "a/b",
+    "\0",
+    "\ud800",
+    "ä",
+    "-1",
+    "NULL",
+    "1e400",
+    "x" * 300,
+    "$",
+    "`",
+)
 VALUES = (None, True, False, 0.5, 1e308, float("inf"), float("nan"), [], {}, [[]], [None], {"type": "INT"}, {"": {}})
 
 Mutator = Callable[[bytes, random.Random, Sequence[bytes]], bytes]
@@ -90,7 +115,18 @@ def _splice(out: bytearray, rng: random.Random, others: Sequence[bytes]) -> None
     out[at : at + rng.choice((0, len(piece)))] = piece
 
 
-_BYTE_CHANGES = (_flip, _set_byte, _set_number, _set_number, _add_to_number, _set_varint, _cut, _insert, _repeat, _splice)
+_BYTE_CHANGES = (
+    _flip,
+    _set_byte,
+    _set_number,
+    _set_number,
+    _add_to_number,
+    _set_varint,
+    _cut,
+    _insert,
+    _repeat,
+    _splice,
+)
 
 
 # ---- JSON and texts

@@ -4,8 +4,6 @@ import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from paimon_core.errors import PaimonError
 from paimon_core.fileio.fileio import FileStatus
 from paimon_core.schema.schemas import Schemas

@@ -94,7 +94,16 @@ def _place(error: BaseException) -> str:
 # ---- actions that no input may cause
 
 _FORBIDDEN = frozenset(
-    {"os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.system", "subprocess.Popen", "socket.connect", "shutil.rmtree"}
+    {
+        "os.remove",
+        "os.rename",
+        "os.rmdir",
+        "os.mkdir",
+        "os.system",
+        "subprocess.Popen",
+        "socket.connect",
+        "shutil.rmtree",
+    }
 )
 _LIBRARIES = tuple({sys.prefix, sys.base_prefix, str(ROOT), "/usr/lib", "/usr/share", "/proc", "/sys", "/dev/null"})
 _watching: list[bool] = []

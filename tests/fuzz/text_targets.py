@@ -28,7 +28,11 @@ from tests.fuzz.target import Target
 
 
 def _text(data: bytes) -> str:
-    return data.decode("utf-8", "surrogatepass" if b"\xed" in data else "replace") if _is_text(data) else data.decode("utf-8", "replace")
+    return (
+        data.decode("utf-8", "surrogatepass" if b"\xed" in data else "replace")
+        if _is_text(data)
+        else data.decode("utf-8", "replace")
+    )
 
 
 def _is_text(data: bytes) -> bool:
@@ -67,7 +71,17 @@ def type_text(data: bytes) -> None:
 
 def default_text(data: bytes) -> None:
     text = _text(data)
-    for kind in ("INT", "DATE", "DECIMAL(9, 2)", "TIMESTAMP(3)", "ARRAY<INT>", "MAP<STRING, INT>", "BYTES", "STRING", "ROW<a INT>"):
+    for kind in (
+        "INT",
+        "DATE",
+        "DECIMAL(9, 2)",
+        "TIMESTAMP(3)",
+        "ARRAY<INT>",
+        "MAP<STRING, INT>",
+        "BYTES",
+        "STRING",
+        "ROW<a INT>",
+    ):
         try:
             default_value(DataField(0, "c", parse_type(kind), None, text))
         except PaimonError:
@@ -143,7 +157,10 @@ _ARGUMENTS: dict[str, Any] = {
 def call_seeds() -> list[bytes]:
     return [
         json.dumps(
-            {"procedure": name, "arguments": {p.name: _ARGUMENTS[p.name] for p in one.parameters if p.name in _ARGUMENTS}}
+            {
+                "procedure": name,
+                "arguments": {p.name: _ARGUMENTS[p.name] for p in one.parameters if p.name in _ARGUMENTS},
+            }
         ).encode()
         for name, one in _CALLED.items()
     ]

@@ -111,8 +111,7 @@ class Bitmap64:
         indexes = dict(_leaves(self.root))
         for key, index in _leaves(other.root):
             added = other.containers[index]
-            if added is None:
-                raise ValueError(f"a 64-bit roaring bitmap has no container for its key {key.hex()}")
+            assert added is not None  # `parse` has checked it
             position = indexes.get(key)
             existing = None if position is None else self.containers[position]
             if position is not None and existing is not None:
@@ -195,6 +194,9 @@ def _reversed(data: bytes, word: int) -> bytes:
     return np.frombuffer(data, np.uint8).reshape(-1, word)[:, ::-1].tobytes()
 
 
+_KEY_LENGTH = 6  # bytes
+
+
 @dataclass(slots=True)
 class _Reader:
     """A cursor over a serialised bitmap. Its methods raise ValueError or struct.error if the bytes are malformed."""
@@ -223,13 +225,20 @@ class _Reader:
             )
         containers = [self.container() for _ in range(room)]
         _, _, last = self.numbers("<qii")
-        return Bitmap64(root, containers[: last + 1], room)
+        containers = containers[: max(0, last + 1)]
+        for key, index in _leaves(root):
+            if not 0 <= index < len(containers) or containers[index] is None:
+                raise ValueError(f"a 64-bit roaring bitmap has no container for its key {key.hex()}")
+        return Bitmap64(root, containers, room)
 
-    def node(self) -> _Node | _Leaf:
+    def node(self, depth: int = 0) -> _Node | _Leaf:
+        """Return a node and the nodes below it. ``depth``: number of key bytes that the nodes above it consume."""
         kind, count, length = self.numbers("<BHB")
         prefix = self.take(length)
+        if kind != _LEAF and depth + length >= _KEY_LENGTH:
+            raise ValueError(f"a 64-bit roaring bitmap has keys of more than {_KEY_LENGTH} bytes")
         if kind == _LEAF:
-            return (self.take(6), self.numbers("<q")[0])
+            return (self.take(_KEY_LENGTH), self.numbers("<q")[0])
         if kind not in range(_LEAF):
             raise ValueError(f"a 64-bit roaring bitmap has a node of unknown kind {kind}")
         if kind == 3:
@@ -242,7 +251,7 @@ class _Reader:
         else:
             _, most, word = _KEY_BYTES[kind]
             in_order = inserted = list(_reversed(self.take(most), word))[:count]
-        children = {byte: self.node() for byte in in_order}
+        children = {byte: self.node(depth + length + 1) for byte in in_order}
         return _Node(prefix, {byte: children[byte] for byte in inserted})
 
     def container(self) -> _Container | None:
@@ -253,11 +262,15 @@ class _Reader:
             (runs,) = self.numbers("<H")
             pairs = np.frombuffer(self.take(4 * runs), "<u2").astype(np.int64).reshape(-1, 2)
             starts, sizes = pairs[:, 0], pairs[:, 1] + 1
+            if not runs or (starts[1:] < (starts + sizes)[:-1]).any() or starts[-1] + sizes[-1] > 1 << 16:
+                raise ValueError("a 64-bit roaring bitmap has a container with overlapping runs, or without runs")
             before = np.cumsum(sizes) - sizes
             return _Container((np.arange(sizes.sum()) + np.repeat(starts - before, sizes)).astype(np.uint16), True)
         if kind == _BITS:
             bits = np.unpackbits(np.frombuffer(self.take(8192), np.uint8), bitorder="little")
+            if not bits.any():
+                raise ValueError("a 64-bit roaring bitmap has an empty container")
             return _Container(np.flatnonzero(bits).astype(np.uint16), False)
-        if kind != _ARRAY or count < 0:
+        if kind != _ARRAY or count < 1:
             raise ValueError(f"a 64-bit roaring bitmap has a container of unknown kind {kind} or cardinality {count}")
         return _Container(np.frombuffer(self.take(2 * count), "<u2").astype(np.uint16), False)
