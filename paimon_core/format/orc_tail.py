@@ -9,7 +9,7 @@ from pyarrow import orc
 
 _FOOTER_LENGTH, _BLOCK_SIZE, _METADATA_LENGTH = 1, 3, 5
 _MOST_BLOCK_SIZE: Final = 1 << 26
-"""The largest size of a compressed block, in bytes: eight times as much as the three bytes of a block's header can hold."""
+"""The largest size of a compressed block, in bytes: more than the three bytes of a block's header can hold."""
 
 
 def open_orc(source: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.json as pajson
+import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
 from paimon_core.errors import InvalidInputError, NotFoundError, UnsupportedError

@@ -7,8 +7,8 @@ from typing import Any
 def parse_json(data: bytes | str) -> Any:
     """Return the value of a JSON text.
 
-    Raises ValueError for other texts, for a text nested too deeply, and for a text that no UTF-8 file can hold: one with
-    half of a surrogate pair.
+    Raises ValueError for other texts, for a text nested too deeply, and for half of a surrogate pair, which no file of
+    UTF-8 can hold.
     """
     text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
     try:

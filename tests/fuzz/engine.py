@@ -1,7 +1,8 @@
 """One run of one target, in a process of its own, which a crash or a hang of the target ends.
 
-``python -m tests.fuzz.engine MODULE TARGET DIRECTORY SECONDS SEED``. With atheris, libFuzzer chooses inputs by the code that
-they reach; without it, inputs are drawn without this knowledge. Faults are written into the directory, and the run goes on.
+``python -m tests.fuzz.engine MODULE TARGET DIRECTORY SECONDS SEED``. With atheris, libFuzzer chooses inputs by the code
+that they reach; without it, inputs are drawn without this knowledge. Faults are written into the directory, and the run
+goes on.
 """
 
 import faulthandler
@@ -25,6 +26,7 @@ if importlib.util.find_spec("atheris"):
 else:
     atheris, _instrumented = None, nullcontext()
 with _instrumented:
+    from paimon_core.fileio import parallel
     from tests.fuzz.corpus import stored
     from tests.fuzz.mutate import MAX_BYTES, SHAPES, of_text
     from tests.fuzz.target import Target, check
@@ -89,9 +91,15 @@ def guided(run: Run, seconds: int, seed: int) -> None:
         return atheris.Mutate(data, max_size) if rng.random() < 0.1 else run.mutated(bytes(data), rng)[:max_size]
 
     options = {
-        "max_total_time": seconds, "timeout": _HANG_SECONDS, "rss_limit_mb": 6000, "max_len": MAX_BYTES * 2, "seed": seed,
-        "artifact_prefix": f"{run.directory}/faults/", "print_final_stats": 1, "len_control": 0,
-    }  # fmt: skip
+        "max_total_time": seconds,
+        "timeout": _HANG_SECONDS,
+        "rss_limit_mb": 6000,
+        "max_len": MAX_BYTES * 2,
+        "seed": seed,
+        "artifact_prefix": f"{run.directory}/faults/",
+        "print_final_stats": 1,
+        "len_control": 0,
+    }
     arguments = [sys.argv[0], str(inputs), str(seeds), *(f"-{key}={value}" for key, value in options.items())]
     atheris.Setup(arguments, run.one, custom_mutator=mutate, internal_libfuzzer=True)
     atheris.Fuzz()
@@ -122,6 +130,7 @@ def main(arguments: Sequence[str]) -> None:
     logging.disable()
     faulthandler.enable()
     (directory / "faults").mkdir(parents=True, exist_ok=True)
+    parallel.default_threads = lambda: 1  # files are in memory, and traces of one thread are easier to read
     run = Run(next(target for target in _MODULE.TARGETS if target.name == name), directory)
     if seconds == "minimise":
         minimised(run, directory / "kept")

@@ -1,4 +1,4 @@
-"""Changes of inputs that keep their structure: fields of JSON, records and blocks of Avro, checksums, words of texts."""
+"""Changes of inputs that keep their structure: JSON, records and blocks of Avro, checksums, words of texts."""
 
 import io
 import json

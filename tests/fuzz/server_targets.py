@@ -87,14 +87,40 @@ def rest_seeds() -> list[bytes]:
         {"databases": ["a", "b"], "tables": ["t"], "views": ["v"], "functions": ["f"], "nextPageToken": "x"},
         {"name": "db", "location": "/w/db", "options": {"a": "b"}},
         table,
-        {"partitions": [{"spec": {"p": "a"}, "recordCount": 3, "fileSizeInBytes": 4, "fileCount": 1, "lastFileCreationTime": 5, "done": True}]},
-        {"schema": {"fields": schema["fields"], "query": "SELECT 1", "dialects": {"spark": "x"}, "comment": "c", "options": {}}},
-        {"inputParams": schema["fields"], "returnParams": [], "deterministic": True, "definitions": {"spark": {"type": "lambda", "definition": "x", "language": "JAVA"}}, "comment": None, "options": {}},
+        {
+            "partitions": [
+                {
+                    "spec": {"p": "a"},
+                    "recordCount": 3,
+                    "fileSizeInBytes": 4,
+                    "fileCount": 1,
+                    "lastFileCreationTime": 5,
+                    "done": True,
+                }
+            ]
+        },
+        {
+            "schema": {
+                "fields": schema["fields"],
+                "query": "SELECT 1",
+                "dialects": {"spark": "x"},
+                "comment": "c",
+                "options": {},
+            }
+        },
+        {
+            "inputParams": schema["fields"],
+            "returnParams": [],
+            "deterministic": True,
+            "definitions": {"spark": {"type": "lambda", "definition": "x", "language": "JAVA"}},
+            "comment": None,
+            "options": {},
+        },
         {"snapshot": {"snapshot": snapshot, "recordCount": 1}},
         {"token": {"fs.oss.accessKeyId": "a"}, "expiresAtMillis": 4_000_000_000_000},
         {"message": "no", "code": 404, "resourceType": "TABLE", "resourceName": "t"},
         {"AccessKeyId": "a", "AccessKeySecret": "b", "SecurityToken": "c", "Expiration": "2030-01-01T00:00:00Z"},
-    ]  # fmt: skip
+    ]
     return [json.dumps(document).encode() for document in documents]
 
 
@@ -148,13 +174,25 @@ def hive_seeds() -> list[bytes]:
     modules, made = thrift(), []
     types, service = modules.types, modules.service
     table = types.Table(
-        tableName="t", dbName="db", parameters={"a": "b"}, tableType="VIRTUAL_VIEW", viewOriginalText="SELECT 1", partitionKeys=[],
-        sd=types.StorageDescriptor(cols=[types.FieldSchema("a", "int", "c"), types.FieldSchema("b", "array<string>", None)], location="file:/w/t"),
-    )  # fmt: skip
+        tableName="t",
+        dbName="db",
+        parameters={"a": "b"},
+        tableType="VIRTUAL_VIEW",
+        viewOriginalText="SELECT 1",
+        partitionKeys=[],
+        sd=types.StorageDescriptor(
+            cols=[types.FieldSchema("a", "int", "c"), types.FieldSchema("b", "array<string>", None)],
+            location="file:/w/t",
+        ),
+    )
     answers = (
-        ["a", "b"], types.Database(name="db", locationUri="file:/w/db.db", parameters={"a": "b"}), ["t"], types.GetTableResult(table=table),
-        types.GetTablesResult(tables=[table]), types.Partition(values=["a"], parameters={}, sd=table.sd),
-    )  # fmt: skip
+        ["a", "b"],
+        types.Database(name="db", locationUri="file:/w/db.db", parameters={"a": "b"}),
+        ["t"],
+        types.GetTableResult(table=table),
+        types.GetTablesResult(tables=[table]),
+        types.Partition(values=["a"], parameters={}, sd=table.sd),
+    )
     for number, ((method, _), answer) in enumerate(zip(_METHODS, answers, strict=True)):
         buffer = TMemoryBuffer()
         protocol = modules.protocol.TBinaryProtocol(buffer)

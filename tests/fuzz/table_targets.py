@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from paimon_core.errors import PaimonError
@@ -66,10 +67,8 @@ def opened(name: str, changed: dict[str, bytes] | None = None) -> Table:
 
 def _attempt(*uses: Any) -> None:
     for use in uses:
-        try:
+        with suppress(PaimonError):
             use()
-        except PaimonError:
-            continue
 
 
 def _drained(table: Table) -> None:

@@ -2,6 +2,7 @@
 
 import functools
 import json
+from contextlib import suppress
 from typing import Any
 
 from paimon_core.catalog.identifier import Identifier, split_parts
@@ -44,9 +45,16 @@ def _is_text(data: bytes) -> bool:
 
 
 FILTERS = (
-    "c0 = 3 and not (c1 like 'a%' or c3 >= 1.25)", "c2 in (1, 2, null) or c4 between 0.5 and 1e3", "`c5` is not null",
-    "c6 = true", "c7 < '2020-01-01 10:00:00'", "variant_get(c1, '$.a', 'INT') = 3", "c0 <=> null", "5 > c0", "c5 = '1970-02-01'",
-)  # fmt: skip
+    "c0 = 3 and not (c1 like 'a%' or c3 >= 1.25)",
+    "c2 in (1, 2, null) or c4 between 0.5 and 1e3",
+    "`c5` is not null",
+    "c6 = true",
+    "c7 < '2020-01-01 10:00:00'",
+    "variant_get(c1, '$.a', 'INT') = 3",
+    "c0 <=> null",
+    "5 > c0",
+    "c5 = '1970-02-01'",
+)
 
 
 def filter_text(data: bytes) -> None:
@@ -57,9 +65,17 @@ def filter_text(data: bytes) -> None:
 
 
 TYPES = (
-    "DECIMAL(10, 2) NOT NULL", "ROW<a INT, `b c` ARRAY<STRING NOT NULL> 'text'>", "MAP<STRING, MULTISET<INT>>", "VECTOR<FLOAT, 3>",
-    "TIMESTAMP(6) WITH LOCAL TIME ZONE", "VARCHAR(2147483647)", "VARIANT", "BLOB", "CHAR(1)", "TIME(3)",
-)  # fmt: skip
+    "DECIMAL(10, 2) NOT NULL",
+    "ROW<a INT, `b c` ARRAY<STRING NOT NULL> 'text'>",
+    "MAP<STRING, MULTISET<INT>>",
+    "VECTOR<FLOAT, 3>",
+    "TIMESTAMP(6) WITH LOCAL TIME ZONE",
+    "VARCHAR(2147483647)",
+    "VARIANT",
+    "BLOB",
+    "CHAR(1)",
+    "TIME(3)",
+)
 
 
 def type_text(data: bytes) -> None:
@@ -82,10 +98,8 @@ def default_text(data: bytes) -> None:
         "STRING",
         "ROW<a INT>",
     ):
-        try:
+        with suppress(PaimonError):
             default_value(DataField(0, "c", parse_type(kind), None, text))
-        except PaimonError:
-            continue
 
 
 def option(data: bytes) -> None:
@@ -105,25 +119,32 @@ def option_seeds() -> list[bytes]:
 def name(data: bytes) -> None:
     text = _text(data)
     for parse in (Identifier.parse, TableLocation.parse, split_parts, epoch_millis, partition_specs):
-        try:
+        errors = (
+            (PaimonError, ValueError) if parse is partition_specs else (PaimonError,)
+        )  # its callers name the argument
+        with suppress(*errors):
             parse(text)
-        except PaimonError:
-            continue
-        except ValueError:
-            if parse is not partition_specs:  # its callers name the argument
-                raise
 
 
 STATEMENTS = (
-    "ALTER TABLE db.t CREATE OR REPLACE TAG `a` AS OF VERSION 3 RETAIN 2 DAYS", "ALTER TABLE t DROP PARTITION (a = 1, b = 'x')",
-    "ALTER TABLE t DELETE TAG a", "ALTER TABLE t RENAME TAG a TO b", "MSCK REPAIR TABLE db.t SYNC PARTITIONS", "SHOW TAGS db.t",
-    "ANALYZE TABLE t COMPUTE STATISTICS FOR COLUMNS a, b", "ANALYZE TABLE t PARTITION (a) COMPUTE STATISTICS NOSCAN",
+    "ALTER TABLE db.t CREATE OR REPLACE TAG `a` AS OF VERSION 3 RETAIN 2 DAYS",
+    "ALTER TABLE t DROP PARTITION (a = 1, b = 'x')",
+    "ALTER TABLE t DELETE TAG a",
+    "ALTER TABLE t RENAME TAG a TO b",
+    "MSCK REPAIR TABLE db.t SYNC PARTITIONS",
+    "SHOW TAGS db.t",
+    "ANALYZE TABLE t COMPUTE STATISTICS FOR COLUMNS a, b",
+    "ANALYZE TABLE t PARTITION (a) COMPUTE STATISTICS NOSCAN",
     "COPY INTO db.t FROM '/a/b' FILE_FORMAT = (TYPE = CSV, SKIP_HEADER = 1) PATTERN = '.*' FORCE = TRUE",
-    "COPY INTO '/out' FROM t FILE_FORMAT = (TYPE = PARQUET) OVERWRITE = TRUE", "CREATE TABLE IF NOT EXISTS a LIKE b TBLPROPERTIES ('a' = 'b')",
-    "SHOW CREATE TABLE a.b.c AS SERDE", "SHOW TABLE EXTENDED IN db LIKE 'a*' PARTITION (a = 1)", "DROP FUNCTION IF EXISTS f",
+    "COPY INTO '/out' FROM t FILE_FORMAT = (TYPE = PARQUET) OVERWRITE = TRUE",
+    "CREATE TABLE IF NOT EXISTS a LIKE b TBLPROPERTIES ('a' = 'b')",
+    "SHOW CREATE TABLE a.b.c AS SERDE",
+    "SHOW TABLE EXTENDED IN db LIKE 'a*' PARTITION (a = 1)",
+    "DROP FUNCTION IF EXISTS f",
     "CREATE OR REPLACE FUNCTION f(a INT DEFAULT 3 COMMENT 'x', b STRING) RETURNS INT DETERMINISTIC RETURN a + 1",
-    "DESCRIBE FUNCTION EXTENDED db.f", "/* c */ SHOW -- d\n TAGS \"t\"",
-)  # fmt: skip
+    "DESCRIBE FUNCTION EXTENDED db.f",
+    '/* c */ SHOW -- d\n TAGS "t"',
+)
 _WORDS = tuple(sorted({word for statement in STATEMENTS for word in statement.replace("(", " ").split()}))
 
 
@@ -131,10 +152,8 @@ def sql(data: bytes) -> None:
     text = _text(data)
     for rewritten in (text, with_settings(text, double_quoted_names=True, plain_strings=True)):
         for family in FAMILIES:
-            try:
+            with suppress(SyntaxMismatch):
                 family.parse(rewritten)
-            except SyntaxMismatch:
-                continue
 
 
 class MemoryCall(Call):
@@ -147,11 +166,29 @@ class MemoryCall(Call):
 _NOT_HERE = {"add_files", "clone", "migrate_database", "migrate_table", "repair", "compact_database"}
 _CALLED = {name: one for name, one in PROCEDURES.items() if name not in _NOT_HERE}
 _ARGUMENTS: dict[str, Any] = {
-    "table": "db.t", "tag": "v", "snapshot_id": 2, "older_than": "2030-01-01 00:00:00", "where": "p = 'a'", "branch": "b",
-    "partitions": "p=a;p=b", "options": "target-file-size=1 mb", "retain_max": 1, "snapshot": 3, "version": "2", "consumer_id": "c",
-    "next_snapshot_id": 2, "order_by": "id,n", "order_strategy": "zorder", "time_retained": "1 d", "timestamp": 1_900_000_000_000,
-    "watermark": 5, "bucket_num": 3, "expiration_time": "1 d", "timestamp_formatter": "yyyy", "dry_run": True,
-}  # fmt: skip
+    "table": "db.t",
+    "tag": "v",
+    "snapshot_id": 2,
+    "older_than": "2030-01-01 00:00:00",
+    "where": "p = 'a'",
+    "branch": "b",
+    "partitions": "p=a;p=b",
+    "options": "target-file-size=1 mb",
+    "retain_max": 1,
+    "snapshot": 3,
+    "version": "2",
+    "consumer_id": "c",
+    "next_snapshot_id": 2,
+    "order_by": "id,n",
+    "order_strategy": "zorder",
+    "time_retained": "1 d",
+    "timestamp": 1_900_000_000_000,
+    "watermark": 5,
+    "bucket_num": 3,
+    "expiration_time": "1 d",
+    "timestamp_formatter": "yyyy",
+    "dry_run": True,
+}
 
 
 def call_seeds() -> list[bytes]:
@@ -192,11 +229,29 @@ def _seeds(texts: tuple[str, ...]) -> Any:
 
 
 TARGETS = (
-    Target("filter", "text", _seeds(FILTERS), filter_text, tokens=(" and ", " or ", "not ", "c0", "c5", "is null", "in (", "like", "'%a_'", "<=>")),
-    Target("type", "text", _seeds(TYPES), type_text, tokens=("ROW<", "ARRAY<", "MAP<", " NOT NULL", "(38, 3)", "VECTOR<")),
-    Target("default", "text", _seeds(("1", "'a'", "array(1, 2)", "map('a', 1)", "DATE '2020-01-01'", "[1, 2]", "{a -> 1}", "X'00'")), default_text),
+    Target(
+        "filter",
+        "text",
+        _seeds(FILTERS),
+        filter_text,
+        tokens=(" and ", " or ", "not ", "c0", "c5", "is null", "in (", "like", "'%a_'", "<=>"),
+    ),
+    Target(
+        "type", "text", _seeds(TYPES), type_text, tokens=("ROW<", "ARRAY<", "MAP<", " NOT NULL", "(38, 3)", "VECTOR<")
+    ),
+    Target(
+        "default",
+        "text",
+        _seeds(("1", "'a'", "array(1, 2)", "map('a', 1)", "DATE '2020-01-01'", "[1, 2]", "{a -> 1}", "X'00'")),
+        default_text,
+    ),
     Target("option", "text", option_seeds, option, tokens=(" d", " mb", ",", ":", "=", "true")),
-    Target("name", "text", _seeds(("db.t$branch_b", "/w/db.db/t$branch_x$files", "`a.b`.c", "2020-01-01 10:00:00", "p=1,q='a';p=2")), name),
+    Target(
+        "name",
+        "text",
+        _seeds(("db.t$branch_b", "/w/db.db/t$branch_x$files", "`a.b`.c", "2020-01-01 10:00:00", "p=1,q='a';p=2")),
+        name,
+    ),
     Target("sql", "text", _seeds(STATEMENTS), sql, tokens=_WORDS),
     Target("call", "json", call_seeds, call),
-)  # fmt: skip
+)

@@ -96,7 +96,7 @@ class MetastoreClient:
 
     def tables(self, database: str) -> list[Any]:
         """Return all tables of a database."""
-        names, found = self.table_names(database), []
+        names, found = self.table_names(database), list[Any]()
         for start in range(0, len(names), _BATCH):
             request = self.types.GetTablesRequest(dbName=database, tblNames=names[start : start + _BATCH])
             found += self.call("get_table_objects_by_name_req", request).tables or []
