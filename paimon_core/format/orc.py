@@ -53,8 +53,8 @@ class OrcFormat(FileFormat):
                 row_bytes = _row_bytes(source, present, rows, batch_rows, request)
                 batch_rows = rows_within(batch_rows, request.batch_bytes // _BATCHES_HELD, row_bytes)
             with as_corrupted(path):
-                exact = _WRAPS_TIMESTAMPS and beyond_nanoseconds(source, present)
-            if not exact:
+                overflows = _WRAPS_TIMESTAMPS and beyond_nanoseconds(source, present)
+            if not overflows:
                 for batch in _batches(source, present, rows, batch_rows, path):
                     yield _finish(batch, fields, path)
                     rows_read += batch.num_rows

@@ -11,6 +11,8 @@ _FOOTER_LENGTH, _BLOCK_SIZE, _METADATA_LENGTH = 1, 3, 5
 _MOST_BLOCK_SIZE: Final = 1 << 26
 """The largest size of a compressed block, in bytes: more than the three bytes of a block's header can hold."""
 
+_TAIL_BYTES: Final = 1 << 14  # as many as the library reads next, so a read-ahead window has them
+
 
 def open_orc(source: Any) -> Any:
     """Return the `pyarrow.orc.ORCFile` of an open file. Raises ValueError as `check_tail`, and the library's errors."""
@@ -21,8 +23,8 @@ def open_orc(source: Any) -> Any:
 def check_tail(source: Any) -> None:
     """Raise ValueError for a file whose tail has lengths that it cannot have. ``source``: a seekable file."""
     end = source.seek(0, 2)
-    source.seek(max(0, end - 256))
-    tail = source.read(256)
+    source.seek(max(0, end - _TAIL_BYTES))
+    tail = source.read(_TAIL_BYTES)
     source.seek(0)
     size = tail[-1] if tail else 0
     numbers = _numbers(bytes(tail[-1 - size : -1]))

@@ -80,7 +80,7 @@ class DataSplit(InCountedBucket):
 
     @staticmethod
     def from_bytes(data: bytes) -> "DataSplit":
-        """Return the split that :meth:`to_bytes` wrote as ``data``; safe on bytes of unknown origin.
+        """Return the split that :meth:`to_bytes` wrote as ``data``. Bytes of unknown origin run no code.
 
         Raises InvalidInputError for other bytes.
         """

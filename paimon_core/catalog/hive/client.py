@@ -173,7 +173,7 @@ class MetastoreClient:
                     raise self._refused(method, error) from error
                 except _UNREADABLE as error:
                     self.close()
-                    raise MetastoreError(
+                    raise (MetastoreError if repeat else LostAnswerError)(
                         f"the Hive metastore at {self.settings.shown} answered {method!r} with bytes that are no "
                         f"answer: {type(error).__name__}: {error}"
                     ) from error
