@@ -21,7 +21,7 @@ def stored(name: str) -> list[tuple[str, bytes]]:
 
 
 def keep(name: str, faults: Iterable[bytes], edges: Iterable[bytes]) -> None:
-    """Add inputs to a target's corpus: all that found faults, and the shortest of those that reach new code."""
+    """Add inputs to a target's corpus: all with faults, and the shortest ones that reach new code."""
     inputs = dict.fromkeys(data for kind, data in stored(name) if kind == "fault")
     inputs |= dict.fromkeys(faults)
     old = [data for kind, data in stored(name) if kind == "edge"]

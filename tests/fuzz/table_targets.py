@@ -17,7 +17,7 @@ from tests.support.faulty_io import MemoryIO
 
 
 class Jail(MemoryIO):
-    """Files in memory, of which none outside of the directory of one table may be named."""
+    """Files in memory, all in the directory of one table. Any other path is an `Escape`."""
 
     def _checked(self, path: str) -> str:
         parts = path.removeprefix(HOME).split("/")

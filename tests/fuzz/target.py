@@ -24,8 +24,8 @@ MEMORY = 256 << 20
 class Target:
     """A decoder or parser under test.
 
-    ``shape``: the mutator of its inputs, a name in `tests.fuzz.mutate.SHAPES`. ``allowed``: the errors that it may
-    raise besides those of the engine.
+    ``shape``: the mutator of its inputs, a name in `tests.fuzz.mutate.SHAPES`. ``allowed``: other errors than
+    errors of the engine that it may raise.
     """
 
     name: str

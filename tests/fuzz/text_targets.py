@@ -167,7 +167,13 @@ _NOT_HERE = {"add_files", "clone", "migrate_database", "migrate_table", "repair"
 _CALLED = {name: one for name, one in PROCEDURES.items() if name not in _NOT_HERE}
 _ARGUMENTS: dict[str, Any] = {
     "table": "db.t",
-    "tag": "v",
+    "tag": "compacted",
+    "target_tag": "w",
+    "from_branch": "b",
+    "to_branch": "c",
+    "source_branch": "b",
+    "consumerId": "c",
+    "nextSnapshotId": 2,
     "snapshot_id": 2,
     "older_than": "2030-01-01 00:00:00",
     "where": "p = 'a'",
