@@ -8,6 +8,7 @@ import hashlib
 import re
 import threading
 import time
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 from contextlib import contextmanager
 from email.utils import formatdate
@@ -28,11 +29,43 @@ class OssServer(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         self.objects: dict[tuple[str, str], bytes] = {}
+        self.keys: dict[str, list[str]] = {}  # sorted, by bucket: a listing does not look at other directories
         self.headers: dict[tuple[str, str], dict[str, str]] = {}
         self.times: dict[tuple[str, str], float] = {}
         self.uploads: dict[str, dict[int, bytes]] = {}
         self.lock = threading.Lock()
         super().__init__(("127.0.0.1", 0), _Handler)
+
+    def put(self, bucket: str, key: str, body: bytes, headers: dict[str, str]) -> None:
+        """Create or replace an object; the caller holds the lock."""
+        if (bucket, key) not in self.objects:
+            insort(self.keys.setdefault(bucket, []), key)
+        self.objects[bucket, key], self.headers[bucket, key] = body, headers
+        self.times[bucket, key] = time.time()
+
+    def remove(self, bucket: str, key: str) -> None:
+        """Delete an object if it exists; the caller holds the lock."""
+        if self.objects.pop((bucket, key), None) is not None:
+            keys = self.keys[bucket]
+            del keys[bisect_left(keys, key)]
+
+    def page(self, bucket: str, prefix: str, delimiter: str, after: str, most: int) -> tuple[dict[str, bool], bool]:
+        """Return up to ``most`` names that begin with a prefix, and True if there are more; the caller holds the lock.
+
+        A name is mapped to True if it stands for all keys that begin with it. ``after``: the last name of the page
+        before; empty: none.
+        """
+        keys, found = self.keys.get(bucket, []), dict[str, bool]()
+        at = bisect_right(keys, after) if after > prefix else bisect_left(keys, prefix)
+        while at < len(keys) and keys[at].startswith(prefix):
+            end = keys[at].find(delimiter, len(prefix)) if delimiter else -1
+            name = keys[at] if end < 0 else keys[at][: end + len(delimiter)]
+            if name > after:
+                if len(found) == most:
+                    return found, True
+                found[name] = end >= 0
+            at = at + 1 if end < 0 else bisect_left(keys, f"{name[:-1]}{chr(ord(name[-1]) + 1)}")
+        return found, False
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -84,7 +117,7 @@ class _Handler(BaseHTTPRequestHandler):
             keys = [unescape(name) for name in re.findall("<Key>(.*?)</Key>", body, re.DOTALL)]
             with self.server.lock:
                 for name in keys:
-                    self.server.objects.pop((bucket, name), None)
+                    self.server.remove(bucket, name)
             return self._answer(200, f"{_XML}<DeleteResult></DeleteResult>".encode())
         with self.server.lock:
             if "uploads" in query:
@@ -125,42 +158,36 @@ class _Handler(BaseHTTPRequestHandler):
             if "uploadId" in query:
                 self.server.uploads.pop(query["uploadId"], None)
             else:
-                self.server.objects.pop((bucket, key), None)
+                self.server.remove(bucket, key)
         self._answer(204)
 
     def _forbids(self) -> bool:
         return self.headers.get("x-oss-forbid-overwrite") == "true"
 
     def _store(self, bucket: str, key: str, body: bytes) -> None:
-        self.server.objects[bucket, key] = body
-        self.server.times[bucket, key] = time.time()
-        self.server.headers[bucket, key] = {name.lower(): value for name, value in self.headers.items()}
+        self.server.put(bucket, key, body, {name.lower(): value for name, value in self.headers.items()})
 
     def _list(self, bucket: str, query: dict[str, str]) -> None:
         prefix, delimiter, most = query.get("prefix", ""), query.get("delimiter", ""), int(query.get("max-keys", "100"))
         after = query.get("continuation-token", "")
         with self.server.lock:
-            stored = [(k, len(body)) for (b, k), body in self.server.objects.items() if b == bucket]
-            times = {k: when for (b, k), when in self.server.times.items() if b == bucket}
-        entries: dict[str, int | None] = {}
-        for key, size in stored:
-            if key.startswith(prefix):
-                head, found, _ = key[len(prefix) :].partition(delimiter) if delimiter else (key, "", "")
-                name, length = (f"{prefix}{head}{delimiter}", None) if found else (key, size)
-                if name > after:
-                    entries[name] = length
-        page = sorted(entries)[:most]
-        truncated = len(entries) > most
+            page, truncated = self.server.page(bucket, prefix, delimiter, after, most)
+            stored = [
+                (quote(key), _date(self.server.times[bucket, key]), len(self.server.objects[bucket, key]))
+                for key, grouped in page.items()
+                if not grouped
+            ]
         keys = "".join(
-            f"<Contents><Key>{quote(name)}</Key><LastModified>{_date(times[name])}</LastModified><ETag>&quot;1&quot;</ETag>"
-            f"<Type>Normal</Type><Size>{entries[name]}</Size><StorageClass>Standard</StorageClass></Contents>"
-            for name in page
-            if entries[name] is not None
+            f"<Contents><Key>{key}</Key><LastModified>{date}</LastModified><ETag>&quot;1&quot;</ETag>"
+            f"<Type>Normal</Type><Size>{size}</Size><StorageClass>Standard</StorageClass></Contents>"
+            for key, date, size in stored
         )
         prefixes = "".join(
-            f"<CommonPrefixes><Prefix>{quote(name)}</Prefix></CommonPrefixes>" for name in page if entries[name] is None
+            f"<CommonPrefixes><Prefix>{quote(name)}</Prefix></CommonPrefixes>"
+            for name, grouped in page.items()
+            if grouped
         )
-        token = f"<NextContinuationToken>{quote(page[-1])}</NextContinuationToken>" if truncated else ""
+        token = f"<NextContinuationToken>{quote(list(page)[-1])}</NextContinuationToken>" if truncated else ""
         text = (
             f"{_XML}<ListBucketResult><Name>{bucket}</Name><EncodingType>url</EncodingType><Prefix>{quote(prefix)}</Prefix>"
             f"<MaxKeys>{most}</MaxKeys><KeyCount>{len(page)}</KeyCount>"

@@ -2,8 +2,12 @@ import java.io.File;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hdfs.HdfsConfiguration;
 import org.apache.hadoop.hdfs.MiniDFSCluster;
+import org.apache.hadoop.security.UserGroupInformation;
 
-/** A name node and a data node in one process. Arguments: directory of the data, port of the name node, settings. */
+/**
+ * A name node and a data node in one process. Arguments: directory of the data, port of the name node, settings. With
+ * Kerberos, the process logs in as the name node.
+ */
 public class Hdfs {
     public static void main(String[] arguments) throws Exception {
         Configuration settings = new HdfsConfiguration();
@@ -13,6 +17,11 @@ public class Hdfs {
         for (int i = 2; i < arguments.length; i++) {
             String[] setting = arguments[i].split("=", 2);
             settings.set(setting[0], setting[1]);
+        }
+        UserGroupInformation.setConfiguration(settings);
+        if (UserGroupInformation.isSecurityEnabled()) {
+            UserGroupInformation.loginUserFromKeytab(
+                    settings.get("dfs.namenode.kerberos.principal"), settings.get("dfs.namenode.keytab.file"));
         }
         MiniDFSCluster cluster =
                 new MiniDFSCluster.Builder(settings)
