@@ -40,6 +40,18 @@ _FEW_ATTEMPTS = "4"
 
 _RPC_ERROR = re.compile(r'RPCError\("([\w.$]+)", "(.*)', re.DOTALL)
 _KIND_AND_TEXT = re.compile(r'RuntimeError: (\w+)\("(.*)"\)', re.DOTALL)
+_GSS_ERROR = re.compile(r'RuntimeError: GSSAPIError\(.*?"(GSS_S_\w+)".*, "(.*)"\)', re.DOTALL)
+_DATA_NODES = re.compile(r": \[DatanodeInfoProto \{.*", re.DOTALL)
+_NO_CREDENTIALS = (
+    "HDFS needs a Kerberos ticket (kinit), a keytab (security.kerberos.login.keytab) or a delegation token: "
+)
+_PROTECTION = "if they need it, set dfs.data.transfer.protection as in hdfs-site.xml of the cluster"
+_HINTS = {
+    "RPC listener disconnected": "if the name node needs Kerberos, set hadoop.security.authentication to kerberos",
+    "All DataNodes failed": _PROTECTION,
+    "All nodes failed for write": _PROTECTION,
+}
+"""Texts of hdfs-native that also a cluster with Kerberos causes, if a setting is missing; and what to do then."""
 _ERRNOS = {
     "AccessControlException": errno.EACCES,
     "AuthorizationException": errno.EACCES,
@@ -271,7 +283,13 @@ def _described(error: BaseException) -> tuple[int, str]:
     if found:
         name = found[1].rpartition(".")[2]
         text = f"{name}: {found[2].rstrip(')').rstrip(chr(34))}"
-    text = _KIND_AND_TEXT.sub(r"\2", text)
+    refused = _GSS_ERROR.search(text)
+    if refused:
+        missing = refused[1] == "GSS_S_NO_CRED"
+        return (
+            (errno.EACCES, _NO_CREDENTIALS + refused[2]) if missing else (errno.EIO, f"Kerberos failed: {refused[2]}")
+        )
+    text = _DATA_NODES.sub("", _KIND_AND_TEXT.sub(r"\2", text))
     text = re.split(r"(\\n|\n)(\\t|\t)at ", text, maxsplit=1)[0]
     if "(is not a directory)" in text:
         return errno.ENOTDIR, text
@@ -279,6 +297,7 @@ def _described(error: BaseException) -> tuple[int, str]:
         return errno.ENOENT, text
     if isinstance(error, FileExistsError):
         return errno.EEXIST, text
+    text = "; ".join([text, *(hint for found, hint in _HINTS.items() if found in text)])
     number = error.errno if isinstance(error, OSError) else None
     return number or _ERRNOS.get(name, errno.EIO), text
 

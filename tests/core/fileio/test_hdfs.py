@@ -11,7 +11,7 @@ import pytest
 from paimon_core.errors import InvalidInputError, MissingDependencyError, UnsupportedError
 from paimon_core.fileio import hdfs_client
 from paimon_core.fileio.fileio import FileIO, MissingDirectoryError
-from paimon_core.fileio.hdfs_client import HdfsSettings, hdfs_settings
+from paimon_core.fileio.hdfs_client import HdfsSettings, hdfs_errors, hdfs_settings
 
 ROOT = "hdfs://name-node:8020"
 STACK = "\n\tat org.apache.hadoop.Somewhere.run(Somewhere.java:1)"
@@ -185,9 +185,39 @@ def test_failures_are_os_errors_of_one_line(cluster):
     assert zone.value.errno == errno.ENOTSUP
 
 
+GSS = 'GSSAPIError(GssMajorCodes { raw: "0x00070000", routine_error: "%s", supplementary_info: "0" }, 2529, "%s")'
+
+
+@pytest.mark.parametrize(
+    ("raised", "number", "message"),
+    [
+        (
+            RuntimeError(GSS % ("GSS_S_NO_CRED", "no cache")),
+            errno.EACCES,
+            "needs a Kerberos ticket .*: no cache: 'hdfs",
+        ),
+        (RuntimeError(GSS % ("GSS_S_FAILURE", "no KDC")), errno.EIO, "^.Errno 5. Kerberos failed: no KDC: 'hdfs"),
+        (
+            OSError("RPC listener disconnected"),
+            errno.EIO,
+            "disconnected; if the name node needs Kerberos, set hadoop.sec",
+        ),
+        (
+            OSError("All DataNodes failed: [DatanodeInfoProto { id: 1 }]"),
+            errno.EIO,
+            "failed; .*dfs.data.transfer.protection",
+        ),
+    ],
+)
+def test_errors_of_kerberos_say_what_to_set(raised, number, message):
+    with pytest.raises(OSError, match=message) as failure, hdfs_errors(ROOT):
+        raise raised
+    assert failure.value.errno == number
+
+
 def test_name_node_that_does_not_answer_is_left_behind(cluster):
-    io = FileIO.of(ROOT, {"ipc.client.rpc-timeout.ms": "50"})
-    with pytest.raises(TimeoutError, match=r"within 0.05 seconds \(ipc.client.rpc-timeout.ms\)"):
+    io = FileIO.of(ROOT, {"ipc.client.rpc-timeout.ms": "300"})
+    with pytest.raises(TimeoutError, match=r"within 0.3 seconds \(ipc.client.rpc-timeout.ms\)"):
         io.exists(f"{ROOT}/hangs")
     assert not io.exists(f"{ROOT}/missing")
     assert len(cluster.clients) == 2

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.support.places.kerberos import REALM, SERVICE, Kerberos
 from tests.support.servers import cache, free_port, server
 
 SOURCE = Path(__file__).parent / "java" / "Hdfs.java"
@@ -56,16 +57,47 @@ QUICK = {"dfs.namenode.file.close.num-committed-allowed": "1"}
 """Settings with which a file is closed at once. A client else asks again after 0.5 s until the blocks are known."""
 
 
+def client_settings(protection: str) -> dict[str, str]:
+    """Return the settings with which a client reaches an HDFS with Kerberos; see `secure_settings`."""
+    return {
+        "hadoop.security.authentication": "kerberos",
+        "dfs.namenode.kerberos.principal": f"hdfs/_HOST@{REALM}",
+        "hadoop.rpc.protection": protection,
+        "dfs.data.transfer.protection": protection,
+    }
+
+
+def secure_settings(kerberos: Kerberos, protection: str) -> dict[str, str]:
+    """Return the settings of an HDFS with Kerberos. ``protection``: "authentication", "integrity" or "privacy"."""
+    keytab = str(kerberos.keytab("hdfs"))
+    return {
+        **client_settings(protection),
+        **QUICK,
+        "hadoop.security.authorization": "true",
+        "dfs.namenode.kerberos.principal": SERVICE,
+        "dfs.namenode.keytab.file": keytab,
+        "dfs.datanode.kerberos.principal": SERVICE,
+        "dfs.datanode.keytab.file": keytab,
+        "dfs.web.authentication.kerberos.principal": f"HTTP/localhost@{REALM}",
+        "dfs.web.authentication.kerberos.keytab": keytab,
+        "dfs.block.access.token.enable": "true",
+        "ignore.secure.ports.for.testing": "true",  # else the data node needs TLS or a port below 1024
+    }
+
+
 @contextmanager
-def hdfs_server(directory: Path, settings: Mapping[str, str] | None = None) -> Iterator[tuple[str, int]]:
+def hdfs_server(
+    directory: Path, settings: Mapping[str, str] | None = None, kerberos: Kerberos | None = None
+) -> Iterator[tuple[str, int]]:
     """Start HDFS with its data in a directory; yield its URL ``hdfs://localhost:port`` and its process id.
 
-    ``settings``: further settings of ``hdfs-site.xml``.
+    ``settings``: further settings of ``hdfs-site.xml``; ``kerberos``: its Kerberos server, see `secure_settings`.
     """
     port = free_port()
     log = directory / "hdfs.log"
     command = [
         *("java", "-Xmx400m", "-XX:TieredStopAtLevel=1", "--add-opens", "java.base/java.lang=ALL-UNNAMED"),
+        *([f"-Djava.security.krb5.conf={kerberos.configuration}"] if kerberos else []),
         *("-cp", class_path(), "Hdfs", str(directory / "data"), str(port)),
         *(f"{name}={value}" for name, value in (settings or {}).items()),
     ]
