@@ -394,14 +394,16 @@ def test_restore_does_not_lose_columns_added_since(tmp_path):
     assert rows == [{"id": 1, "new": 8}]
 
 
-def test_of_two_calls_that_create_branch_neither_deletes_rows_of_other():
+@pytest.mark.parametrize("renames", [False, pytest.param(True, marks=pytest.mark.more)])
+def test_of_two_calls_that_create_branch_neither_deletes_rows_of_other(renames):
     def create(io: FileIO) -> None:
         open_table(io).branches.create("b", tag="first")
 
-    dry = FaultyIO(base("append"))
+    begin = MemoryIO(base("append").files, atomic_renames=renames)
+    dry = FaultyIO(begin.copy())
     create(dry)
     for at in range(1, dry.calls):
-        store, written = base("append"), []
+        store, written = begin.copy(), []
 
         def other(io: MemoryIO, written=written) -> None:
             with suppress(AlreadyExistsError):
@@ -412,3 +414,18 @@ def test_of_two_calls_that_create_branch_neither_deletes_rows_of_other():
             create(Interrupted(store, at, other))
         rows = rows_of(Table(replace(open_table(store).store, branch="b")).to_arrow())
         assert all(row in rows for row in rows_of(OTHERS) if written), at
+
+
+def test_branch_that_was_begun_from_another_tag_is_not_deleted():
+    store = MemoryIO(base("append").files, atomic_renames=False)
+    table = open_table(store)
+    table.tags.create("last")
+    table.branches.create("b", tag="first")
+    store.delete(replace(table.store, branch="b").schemas.path(0))  # it is written last
+    before = dict(store.files)
+    with pytest.raises(AlreadyExistsError, match="exists in part, from another tag or snapshot"):
+        table.branches.create("b", tag="last")
+    assert dict(store.files) == before
+    table.branches.delete("b")
+    table.branches.create("b", tag="last")
+    assert rows_of(Table(replace(table.store, branch="b")).to_arrow()) == shown(store)

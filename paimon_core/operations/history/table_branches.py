@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError, listed_names
 from paimon_core.fileio.fileio import join
@@ -65,8 +66,9 @@ class TableBranches:
             dry_run: True to only check that this is possible.
 
         On a store that can rename, the branch appears atomically. On other stores a crash may leave a branch without
-        its first schema, and another call completes it. Raises AlreadyExistsError for an existing branch, NotFoundError
-        for a missing tag, InvalidInputError for an invalid name and for a tag together with a snapshot.
+        its first schema, and another call with the same tag or snapshot completes it. Raises AlreadyExistsError for an
+        existing branch and for one that was begun from another tag, NotFoundError for a missing tag, InvalidInputError
+        for an invalid name and for a tag together with a snapshot.
         """
         check_branch_name(name)
         if snapshot_id is not None and tag is not None:
@@ -268,8 +270,10 @@ class TableBranches:
             return
         empty_trash(io, _parent(directory))
         if not io.renames_atomically:
-            if not self._is_begun(name, source):
+            if io.exists(join(directory, "schema", DROPPING)):
                 drop_directory(io, directory)
+            elif not self._is_begun(name, source):
+                self._refuse_foreign_files(name)
             try:
                 self._fill(self._main(), directory, source)  # after an error the next call continues
             finally:
@@ -307,8 +311,19 @@ class TableBranches:
         branch = self._branch(name)
         texts = {tag.to_json() for tag in branch.tags.list()}
         tags, ids = (set(), set()) if source is None else ({source.to_json()}, {source.snapshot.id})
-        dropping = self.store.io.exists(join(branch.branch_root, "schema", DROPPING))
-        return not dropping and texts <= tags and ids.issuperset(branch.snapshots.ids())
+        return texts <= tags and ids.issuperset(branch.snapshots.ids())
+
+    def _refuse_foreign_files(self, name: str) -> NoReturn:
+        """Raise AlreadyExistsError for a branch that another call has created, or has begun to create.
+
+        Deleting the files of that branch could delete rows: nothing stops the other call before the deletion.
+        """
+        if self._is_whole(name):
+            raise self._exists(name)
+        raise AlreadyExistsError(
+            f"branch {name!r} of {self.store.root} exists in part, from another tag or snapshot: its creation is "
+            "running or was interrupted. Wait, or delete the branch, then create it again"
+        )
 
     def _exists(self, name: str) -> AlreadyExistsError:
         return AlreadyExistsError(f"branch {name!r} of {self.store.root} already exists: choose another name")
