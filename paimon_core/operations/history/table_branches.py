@@ -66,9 +66,10 @@ class TableBranches:
             dry_run: True to only check that this is possible.
 
         On a store that can rename, the branch appears atomically. On other stores a crash may leave a branch without
-        its first schema, and another call with the same tag or snapshot completes it. Raises AlreadyExistsError for an
-        existing branch and for one that was begun from another tag, NotFoundError for a missing tag, InvalidInputError
-        for an invalid name and for a tag together with a snapshot.
+        its first schema, and another call with the same tag or snapshot completes it.
+
+        Raises AlreadyExistsError for an existing branch and for one that was begun from another tag. Raises
+        NotFoundError for a missing tag, InvalidInputError for an invalid name and for a tag together with a snapshot.
         """
         check_branch_name(name)
         if snapshot_id is not None and tag is not None:
