@@ -80,3 +80,19 @@ def test_merge_of_batch_of_stream(sql, tmp_path, options):
     run()
     assert rows(sql.spark, "t") == [(1, "a"), (3, "c")]
     assert sql("SELECT count(*) FROM batch") == [(5,)]
+
+
+def test_stream_of_a_table_by_name_takes_options_of_streams(sql, tmp_path):
+    sql("CREATE TABLE source (id BIGINT)")
+    seen = []
+
+    def run():
+        frame = sql.spark.readStream.option("consumer-id", "seen").table("source")
+        stream = frame.writeStream.foreachBatch(lambda frame, number: seen.extend(row.id for row in frame.collect()))
+        stream.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True).start().awaitTermination()
+
+    for number in (1, 2):
+        sql(f"INSERT INTO source VALUES ({number})")
+        run()
+        assert seen == list(range(1, number + 1))
+    assert sql("SELECT consumer_id, next_snapshot_id FROM `source$consumers`") == [("seen", 3)]

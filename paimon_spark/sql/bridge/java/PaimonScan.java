@@ -64,6 +64,8 @@ class PaimonScan implements SupportsReportStatistics, SupportsReportPartitioning
   private String trees = ALL;
   private Tagged known;
   private Scan source;
+  /** The scan of the stream, after `toMicroBatchStream`; null: a batch is read. */
+  private Scan streamed;
   private String keys;
   private Batch batch;
   private String size;
@@ -231,15 +233,24 @@ class PaimonScan implements SupportsReportStatistics, SupportsReportPartitioning
   }
 
   public MicroBatchStream toMicroBatchStream(String checkpoint) {
-    return ((Scan) Bridge.call(handler, "stream_source", new Object[0])).toMicroBatchStream(checkpoint);
+    Scan found = (Scan) Bridge.call(handler, "stream_source", new Object[0]);
+    synchronized (this) {
+      streamed = found;
+    }
+    return found.toMicroBatchStream(checkpoint);
+  }
+
+  /** The scan that reads the rows: of a stream that of the stream, without planning a batch of the whole table. */
+  private synchronized Scan reading() {
+    return streamed == null ? source() : streamed;
   }
 
   public Scan.ColumnarSupportMode columnarSupportMode() {
-    return source().columnarSupportMode();
+    return reading().columnarSupportMode();
   }
 
   public CustomMetric[] supportedCustomMetrics() {
-    return source().supportedCustomMetrics();
+    return reading().supportedCustomMetrics();
   }
 
   public NamedReference[] filterAttributes() {
