@@ -46,9 +46,10 @@ def test_rows_of_table_with_primary_key_change(sql):
     with pytest.raises(Exception, match="several source rows match one row"):
         sql("MERGE INTO t USING (SELECT 1L AS id FROM range(2)) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 'x'")
     sql.spark.sql("SELECT if(id > 0, id, NULL) AS id, v FROM changes").createOrReplaceTempView("nullable")
-    assert sql(
-        "MERGE INTO t USING (SELECT *, NULL AS n, 1 AS d FROM nullable) s ON s.id = t.id WHEN MATCHED THEN UPDATE SET *"
-    ) == [(2, 2, 0, 0)]
+    source = "(SELECT *, NULL AS n, 1 AS d FROM nullable) s"
+    for equal in ("=", "<=>"):
+        merge = f"MERGE INTO t USING {source} ON s.id {equal} t.id WHEN MATCHED THEN UPDATE SET *"
+        assert sql(merge) == [(2, 2, 0, 0)]
     for statement in (
         "UPDATE t SET id = 5",
         "MERGE INTO t USING changes s ON t.v = s.v WHEN MATCHED THEN UPDATE SET id = s.id",

@@ -12,6 +12,7 @@ import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.Cast;
+import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.If;
@@ -300,9 +301,9 @@ public class RowLevelPlan {
       if (part instanceof And) {
         open.add(((And) part).left());
         open.add(((And) part).right());
-      } else if (part instanceof EqualTo) {
-        Expression left = ((EqualTo) part).left();
-        Expression right = ((EqualTo) part).right();
+      } else if (part instanceof EqualTo || part instanceof EqualNullSafe) {
+        Expression left = (Expression) part.children().head();
+        Expression right = (Expression) part.children().last();
         if (left.semanticEquals(assignment.key()) && right.semanticEquals(value)
             || right.semanticEquals(assignment.key()) && left.semanticEquals(value)) {
           return true;
