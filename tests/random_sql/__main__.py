@@ -41,6 +41,10 @@ def main() -> int:
         if failure is None:
             continue
         failed += 1
+        print(
+            f"program {program.seed}: {failure.kind}, statement {failure.at}\n{failure.statement}\n{failure.detail}",
+            flush=True,
+        )
         program, failure = shrink(program, failure, lambda one: run_program(spark, one, Counts()), arguments.runs)
         text = script(program, failure)
         print(f"program {program.seed}: {failure.kind}\n{text}", flush=True)

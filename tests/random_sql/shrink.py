@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from tests.random_sql.play import OVERWRITE_MODE, WAYS, Failure
+from tests.random_sql.play import OVERWRITE_MODE, UNEXPECTED, WAYS, Failure
 from tests.random_sql.program import Program, Step, on_tables
 
 RANGE = re.compile(r"range\((\d+), (\d+)\)")
@@ -29,11 +29,29 @@ def shrink(program: Program, failure: Failure, run: Run, most_runs: int = 120) -
             if left == 0:
                 return best
             left -= 1
-            found = run(smaller)
-            if found is not None and found.kind == failure.kind:
+            found = _failure_of(run, smaller)
+            if found is not None and _same(found, failure):
                 best, changed = (replace(smaller, steps=smaller.steps[: found.at + 1]), found), True
                 break
     return best
+
+
+def _failure_of(run: Run, program: Program) -> Failure | None:
+    """Return the failure of a smaller program. `None`: no failure, or a program that is not possible.
+
+    Without some of its options, a table of the program may be refused. What the model cannot do raises, too.
+    """
+    try:
+        return run(program)
+    except Exception:
+        return None
+
+
+def _same(one: Failure, other: Failure) -> bool:
+    """Return True if two failures have the same kind and, of an error, the same class and condition."""
+    if one.kind != other.kind:
+        return False
+    return one.kind != UNEXPECTED or one.detail.partition(":")[0] == other.detail.partition(":")[0]
 
 
 def _smaller(program: Program) -> Iterator[Program]:

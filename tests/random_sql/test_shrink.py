@@ -3,7 +3,7 @@
 import ast
 
 from tests.random_sql.draw import draw
-from tests.random_sql.play import ROWS, Failure
+from tests.random_sql.play import ROWS, UNEXPECTED, Failure
 from tests.random_sql.shrink import script, shrink
 
 
@@ -25,6 +25,20 @@ def test_only_the_steps_that_fail_remain():
     assert not smaller.settings
     assert not smaller.limits
     assert failure.at == len(smaller.steps) - 1
+
+
+def test_other_errors_and_impossible_programs_are_no_smaller_failures():
+    program = draw("seed", statements=6)
+
+    def run(one):
+        if len(one.steps) < 3:
+            raise ValueError("a table is refused")
+        error = "ArithmeticException DIVIDE_BY_ZERO: 1" if len(one.steps) > 4 else "ParseException SYNTAX: 2"
+        return Failure(UNEXPECTED, len(one.steps) - 1, "SELECT 1", error)
+
+    smaller, failure = shrink(program, run(program), run)
+    assert len(smaller.steps) == 5
+    assert failure.detail.startswith("ArithmeticException")
 
 
 def test_script_has_every_statement():
