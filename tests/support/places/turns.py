@@ -18,7 +18,7 @@ _KEYED = Schema(_COLUMNS, primary_keys=["k"], options={"bucket": "1"})
 _LOG = Schema(pa.schema([pa.field("n", pa.int64()), pa.field("who", pa.string())]))
 _ACTIONS = ("create", "rename", "drop", "compact", *["write"] * 9)
 _HELD_SECONDS = 2.0
-_LOST = "there maybe exist commit conflicts"
+LOST = "there maybe exist commit conflicts"
 """Java's words for a commit that lost as often as `commit.max-retries` allows, and is not in the table."""
 
 
@@ -184,7 +184,7 @@ def _written(java: Judge, table: str, n: int) -> bool:
     try:
         java.call("write", table=table, rows=[["+I", {"n": n, "who": "java"}]])
     except JudgeError as error:
-        if not any(_LOST in text for text in (error.error, *error.causes)):
+        if not any(LOST in text for text in (error.error, *error.causes)):
             raise
         return False
     return True
