@@ -46,8 +46,11 @@ PEOPLE = {
 WEIGHTS = {"python": 4, "second": 4, "numbered": 5, "java": 2, "sql": 2, "stream": 1, "compactor": 5, "expirer": 3}
 WEIGHTS |= {"orphans": 3, "reader": 1}
 LIFE_SECONDS = {"stream": 60.0, SERVER: 120.0}
-"""The least age of a process that is killed, of those without notes. The others have noted something before."""
+"""The least age of a process that is killed, of those without notes. They also live until their client has worked."""
+NOTED_BYTES = {"java": 900, "sql": 900}
+"""The least length of the notes of a process that is killed: the first writes of these are slow. Others: 1."""
 DRAIN_SECONDS = 240.0
+"""The longest time without a new row in the copy."""
 BY_ITSELF = ("java", "sql", "stream", SERVER)
 """Those that may end by themselves: their server was killed, or Java does not know the outcome of a commit."""
 
@@ -150,7 +153,7 @@ class Killing:
             for name in PEOPLE:
                 self._start(name)
             while time.monotonic() < end:
-                time.sleep(self._dice.uniform(0, 1.5))
+                time.sleep(self._dice.uniform(0.5, 3.5))
                 self._restart_ended()
                 self._strike()
             for name in [name for name in PEOPLE if name not in (SERVER, "stream")]:
@@ -182,9 +185,9 @@ class Killing:
 
     def _has_worked(self, name: str) -> bool:
         if name in LIFE_SECONDS:
-            return self.running[name].age > LIFE_SECONDS[name]
+            return self.running[name].age > LIFE_SECONDS[name] and self._has_worked("sql")
         notes = self.home / "notes" / f"{self._life(name)}.jsonl"
-        return notes.exists() and notes.stat().st_size > 0
+        return notes.exists() and notes.stat().st_size >= NOTED_BYTES.get(name, 1)
 
     def _life(self, name: str) -> str:
         """Return the name of the running process: each start of a role has its own."""
@@ -212,9 +215,11 @@ class Killing:
 
     def _drain(self) -> None:
         """Wait until the stream has copied all rows."""
-        end = time.monotonic() + DRAIN_SECONDS
-        while self.counts("copy") != self.counts("log"):
-            assert time.monotonic() < end, f"the stream has not copied all rows: {self.running['stream'].reason()}"
+        copied, end = self.counts("copy"), time.monotonic() + DRAIN_SECONDS
+        while copied != self.counts("log"):
+            assert time.monotonic() < end, f"the stream does not go on: {self.running['stream'].reason()}"
+            if copied != (copied := self.counts("copy")):
+                end = time.monotonic() + DRAIN_SECONDS
             self._restart_ended()
             time.sleep(1)
 
