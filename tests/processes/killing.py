@@ -19,7 +19,8 @@ import psutil
 from paimon_core import open_catalog
 from paimon_core.catalog.catalog import Catalog
 from tests.conformance.judge import Judge
-from tests.processes.actors import java_rows
+from tests.processes.clients import ROLES as CLIENTS
+from tests.processes.clients import java_rows
 from tests.processes.history import Counts, History, histories, read_notes, violations
 from tests.processes.tables import SCHEMAS, WRITTEN, TornError, check_touched, counts_of
 from tests.support.places.jdbc_judge import drivers, s3_jar
@@ -205,7 +206,8 @@ class Killing:
     def _start(self, name: str) -> None:
         self._lives[name] += 1
         life = self._life(name)
-        command = ["tests.processes.actors", PEOPLE[name], life, str(self._config)]
+        module = "clients" if PEOPLE[name] in CLIENTS else "actors"
+        command = [f"tests.processes.{module}", PEOPLE[name], life, str(self._config)]
         if name == SERVER:
             command = ["paimon_command", "serve", "-w", self.at.catalog["warehouse"], "--master", "local[2]"]
             command += ["--connect", f"127.0.0.1:{self._port}", "--storage-file", str(self.home / "storage.json")]
@@ -286,13 +288,15 @@ def _check_tables(run: Killing) -> int:
 def _summary(run: Killing, notes: list[dict[str, Any]], found: Mapping[str, History], updates: int, files: int) -> str:
     by = Counter(write.writer.split("-")[0] for one in found.values() for write in one.acknowledged)
     reads = Counter(read.reader.split("-")[0] for one in found.values() for read in one.reads)
+    longest = max((write.end - write.begin for one in found.values() for write in one.acknowledged), default=0)
     begun = sum(len(one.writes) for one in found.values())
     refused = Counter(f"{n['what']}: {n['error']}" for n in notes if n["do"] in ("refused", "missed", "unknown"))
     expired, removed = (sum(n["count"] for n in notes if n["do"] == do) for do in ("expired", "removed"))
     snapshots = {name: run.catalog.table(f"db.{name}").snapshot().id for name in SCHEMAS}
     lines = [
         f"{run.kills.total()} kills {dict(run.kills.most_common())}, {run.pauses} pauses",
-        f"{by.total()} acknowledged writes of {begun} begun {dict(by.most_common())}, {updates} updates",
+        f"{by.total()} acknowledged writes of {begun} begun {dict(by.most_common())}, {updates} updates, "
+        f"the longest write took {longest:.0f} s",
         f"{reads.total()} reads {dict(reads.most_common())}",
         f"snapshots {snapshots}, {sum(n['do'] == 'compacted' for n in notes)} compactions, {expired} snapshots expired",
         f"{removed} orphan files removed during the run and {files} at the end",

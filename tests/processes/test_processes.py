@@ -1,4 +1,4 @@
-"""Processes share tables, are killed at random, and lose no acknowledged write; `python -m tests.processes` is longer."""
+"""Processes share tables, are killed at random, and lose no acknowledged write: a short `python -m tests.processes`."""
 
 import pytest
 
