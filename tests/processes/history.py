@@ -1,6 +1,6 @@
-"""What the processes of a run noted, and the check that it is a linearisable history.
+"""The notes of the processes of a run, and the check that they are a linearisable history.
 
-A table of a run only gains rows: write ``number`` of a writer adds the same rows, whoever runs it, and the numbers of a
+A table of a run only gains rows: write ``number`` of a writer adds the same rows each time, and the numbers of a
 writer are 0, 1, 2 and so on. So a state of a table is the number of writes of each writer that are in it, its `Counts`.
 """
 
@@ -23,7 +23,7 @@ class Write:
     number: int
     begin: float
     end: float | None = None
-    """When it was acknowledged; `None`: never, because its process was killed, or told that the outcome is unknown."""
+    """When it was acknowledged; `None`: never, because its process was killed, or the outcome is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class History:
 
     @property
     def acknowledged(self) -> list[Write]:
-        """The writes whose process was told that they are in the table."""
+        """The writes whose process knows that they are in the table."""
         return [write for write in self.writes.values() if write.end is not None]
 
 
@@ -100,7 +100,7 @@ def violations(history: History) -> list[str]:
     """
     reads = sorted(history.reads, key=lambda read: (read.size, read.begin))
     found = [
-        f"{_named(one)} and {_named(other)} saw states of which none has all of the other"
+        f"{_named(one)} and {_named(other)} saw states, and neither has all of the other"
         for one, other in itertools.pairwise(reads)
         if not _within(one.counts, other.counts)
     ]
@@ -130,7 +130,7 @@ def _against_writes(read: Read, history: History) -> list[str]:
 
 
 def _out_of_order(reads: Sequence[Read]) -> list[str]:
-    """Return the pairs of reads of which the later one saw less."""
+    """Return the reads that saw less than a read that ended before."""
     found, largest = [], None
     ended = sorted(reads, key=lambda read: read.end)
     done = 0

@@ -53,7 +53,7 @@ NOTED_BYTES = {"java": 900, "sql": 900}
 DRAIN_SECONDS = 240.0
 """The longest time without a new row in the copy."""
 BY_ITSELF = ("java", "sql", "stream", SERVER)
-"""Those that may end by themselves: their server was killed, or Java does not know the outcome of a commit."""
+"""Processes that may end by themselves: their server was killed, or Java does not know the outcome of a commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +83,15 @@ class Process:
 
     def __init__(self, command: list[str], log: Path) -> None:
         self.log, self.begin = log, time.monotonic()
+        environment = {**os.environ, "TMPDIR": str(log.parents[1] / "tmp")}  # who is killed leaves files there
         with log.open("wb") as output:
             self._leader = subprocess.Popen(
-                [sys.executable, "-m", *command], cwd=ROOT, stdout=output, stderr=output, start_new_session=True
+                [sys.executable, "-m", *command],
+                cwd=ROOT,
+                env=environment,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
             )
 
     @property
@@ -98,12 +104,12 @@ class Process:
         return self._leader.poll() is not None
 
     def signal(self, number: int) -> None:
-        """Send a signal to the process and those that it started."""
+        """Send a signal to the process and its children."""
         with suppress(ProcessLookupError):
             os.killpg(self._leader.pid, number)
 
     def kill(self) -> None:
-        """Kill the process and those that it started."""
+        """Kill the process and its children."""
         self.signal(signal.SIGKILL)
         self._leader.wait()
 
@@ -122,7 +128,7 @@ class Process:
 
 @dataclass
 class Killing:
-    """A run: all processes at the same time, of which one after the other is killed and started again."""
+    """A run: all processes at the same time; one after the other is killed and started again."""
 
     home: Path
     at: Place
@@ -135,7 +141,7 @@ class Killing:
     def __post_init__(self) -> None:
         self._dice, self._lives = random.Random(self.seed), Counter[str]()
         self._port = free_port()
-        for directory in ("notes", "logs"):
+        for directory in ("notes", "logs", "tmp"):
             (self.home / directory).mkdir(parents=True)
         given = {"catalog": dict(self.at.catalog), "java": dict(self.at.java), "port": self._port, "seed": self.seed}
         self._config = self.home / "config.json"
@@ -148,7 +154,7 @@ class Killing:
             self.catalog.create_table(f"db.{name}", schema)
 
     def run(self, seconds: float) -> None:
-        """Let all processes work and die for so many seconds, and let the stream copy the rest."""
+        """Let all processes work and die for this number of seconds, and let the stream copy the rest."""
         end = time.monotonic() + seconds
         try:
             for name in PEOPLE:

@@ -60,7 +60,7 @@ def arrow_rows(table: str, writer: str, number: int) -> pa.Table:
 def counts_of(table: str, rows: pa.Table) -> Counts:
     """Return the number of writes of each writer in the rows of a table.
 
-    Raises TornError if the rows are not those of the writes 0 to n - 1 of each writer, each of them once.
+    Raises TornError if a writer has other rows than the rows of its writes 0 to n - 1, each of them once.
     """
     if table == "sums":
         return _counts_of_sums(rows)

@@ -40,7 +40,7 @@ def test_linearisable_histories(reads):
     ("reads", "reason"),
     [
         ([(8, 9, 1, 1)], "missed write 1 of a, acknowledged at 5.000, before it began"),
-        ([(4.5, 4.6, 1, 1), (4.5, 4.6, 2, 0)], "none has all of the other"),
+        ([(4.5, 4.6, 1, 1), (4.5, 4.6, 2, 0)], "neither has all of the other"),
         ([(8, 9, 3, 1), (10, 11, 2, 1)], "saw less than"),
         ([(0, 0.5, 1, 0)], "saw write 0 of a, which began after its end"),
         ([(8, 9, 4, 1)], "saw write 3 of a, which nobody began"),
