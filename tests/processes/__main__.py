@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.processes.killing import Killing, check, place
+from tests.processes.killing import PEOPLE, Killing, check, place
 
 
 def main() -> int:
@@ -15,10 +15,11 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10.0, help="how long processes are killed")
     parser.add_argument("--place", choices=["disk", "s3"], default="disk", help="where the tables are")
     parser.add_argument("--seed", type=int, default=1, help="the seed of who is killed")
+    parser.add_argument("--without", nargs="+", default=(), choices=PEOPLE, help="processes that do not run")
     arguments = parser.parse_args()
     home = Path(tempfile.mkdtemp(prefix="processes-"))
     with place(arguments.place, home) as at:
-        run = Killing(home, at, arguments.seed)
+        run = Killing(home, at, arguments.seed, arguments.without)
         try:
             run.run(arguments.minutes * 60)
             print(check(run), flush=True)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,8 +48,8 @@ WEIGHTS = {"python": 4, "second": 4, "numbered": 5, "java": 2, "sql": 2, "stream
 WEIGHTS |= {"orphans": 3, "reader": 1}
 LIFE_SECONDS = {"stream": 60.0, SERVER: 120.0}
 """The least age of a process that is killed, of those without notes. They also live until their client has worked."""
-NOTED_BYTES = {"java": 900, "sql": 900}
-"""The least length of the notes of a process that is killed: the first writes of these are slow. Others: 1."""
+NOTED_BYTES = dict.fromkeys(("python", "second", "numbered", "java", "sql"), 900)
+"""The least length of the notes of a process that is killed: some writes. Others: 1 byte, for one piece of work."""
 DRAIN_SECONDS = 240.0
 """The longest time without a new row in the copy."""
 BY_ITSELF = ("java", "sql", "stream", SERVER)
@@ -133,6 +133,8 @@ class Killing:
     home: Path
     at: Place
     seed: int
+    without: Collection[str] = ()
+    """Names in `PEOPLE` of the processes that do not run."""
     running: dict[str, Process] = field(default_factory=dict)
     kills: Counter[str] = field(default_factory=Counter)
     pauses: int = 0
@@ -158,14 +160,16 @@ class Killing:
         end = time.monotonic() + seconds
         try:
             for name in PEOPLE:
-                self._start(name)
+                if name not in self.without:
+                    self._start(name)
             while time.monotonic() < end:
                 time.sleep(self._dice.uniform(0.5, 3.5))
                 self._restart_ended()
                 self._strike()
-            for name in [name for name in PEOPLE if name not in (SERVER, "stream")]:
+            for name in self.running.keys() - {SERVER, "stream"}:
                 self.running.pop(name).kill()
-            self._drain()
+            if "stream" in self.running:
+                self._drain()
         finally:
             for process in self.running.values():
                 process.kill()
