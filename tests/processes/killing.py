@@ -302,7 +302,8 @@ def _summary(run: Killing, notes: list[dict[str, Any]], found: Mapping[str, Hist
     begun = sum(len(one.writes) for one in found.values())
     refused = Counter(f"{n['what']}: {n['error']}" for n in notes if n["do"] in ("refused", "missed", "unknown"))
     expired, removed = (sum(n["count"] for n in notes if n["do"] == do) for do in ("expired", "removed"))
-    snapshots = {name: run.catalog.table(f"db.{name}").snapshot().id for name in SCHEMAS}
+    newest = {name: run.catalog.table(f"db.{name}").snapshot() for name in SCHEMAS}
+    snapshots = {name: 0 if snapshot is None else snapshot.id for name, snapshot in newest.items()}
     lines = [
         f"{run.kills.total()} kills {dict(run.kills.most_common())}, {run.pauses} pauses",
         f"{by.total()} acknowledged writes of {begun} begun {dict(by.most_common())}, {updates} updates, "
