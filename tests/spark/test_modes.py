@@ -10,7 +10,7 @@ import pytest
 HERE = Path(__file__).parent
 
 FEW = "append_to_keyed"
-"""The test that `make test` runs over Connect."""
+"""The test whose sessions have artifacts of their own."""
 FILE_OF_FEW = HERE / "test_format.py"
 """The file of that test, so that pytest does not collect the others."""
 
@@ -21,7 +21,7 @@ FILE_OF_FEW = HERE / "test_format.py"
 @pytest.mark.parametrize(
     ("mode", "some"),
     [
-        ("connect", FEW),
+        pytest.param("connect", FEW, marks=pytest.mark.more),
         pytest.param("connect", "overwrite or stream or row_level", marks=pytest.mark.more),
         # The clusters differ only in who starts the executors, so each cluster runs some of the tests.
         pytest.param(

@@ -261,6 +261,7 @@ def test_killed_stream_chain_loses_no_rows(tmp_path, seed):
 
 
 @pytest.mark.drawn
+@pytest.mark.more
 def test_killed_stream_chain_without_jvm_loses_no_rows(tmp_path, seed):
     soak(tmp_path, "bare_chain", LONG, kills=rounds(8), seed=seed + 1)
 

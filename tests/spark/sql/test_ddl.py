@@ -312,6 +312,7 @@ def test_descriptors_and_views_of_blobs(sql):
     assert sql("SELECT hex(sys.blob_view('s', 'b', 2L))") == [((head + "0200000000000000").upper(),)]
 
 
+@pytest.mark.more
 def test_blobs_under_a_primary_key(sql):
     sql(
         "CREATE TABLE t (k INT NOT NULL, n INT, b BINARY COMMENT '__BLOB_FIELD', a ARRAY<BINARY>) TBLPROPERTIES "

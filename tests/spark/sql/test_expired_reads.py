@@ -74,7 +74,7 @@ def test_select_of_dropped_table(sql):
         frame.collect()
 
 
-@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize("native", [True, pytest.param(False, marks=pytest.mark.more)])
 def test_dataframe_of_table_created_again_with_another_type(sql, native):
     sql("CREATE TABLE t (id BIGINT, v BIGINT)")
     sql("INSERT INTO t VALUES (1, 1), (2, 22)")

@@ -51,7 +51,7 @@ def test_all_doors_print_one_text(sql, table, monkeypatch):
         assert run(path, "--filter", condition).splitlines() == of_the_engine
     with monkeypatch.context() as patched:  # the session of the tests goes on when the command ends
         patched.setattr(type(sql.spark), "stop", lambda spark: None)
-        printed = run(path, "--filter", CONDITIONS[0], "--snapshot-id", "2", "--spark", "local[1]", "--json")
+        printed = run(path, "--filter", CONDITIONS[0], "--snapshot-id", "2", "--spark", "local[2,3]", "--json")
     assert json.loads(printed) == json.loads(
         json.dumps(PaimonTable.forPath(sql.spark, path, versionAsOf="2").explain(filter=CONDITIONS[0]).to_dict())
     )

@@ -124,7 +124,6 @@ def test_names_in_body_are_where_it_was_created(run, used, spark):
 
 def test_settings_of_definition(run, used, spark):
     """The body keeps the settings that were in effect when the function was created."""
-    before = spark.conf.get("spark.sql.ansi.enabled")
     try:
         spark.conf.set("spark.sql.ansi.enabled", "false")
         run("CREATE FUNCTION safe(x INT) RETURNS DOUBLE RETURN 1 / x")
@@ -135,7 +134,7 @@ def test_settings_of_definition(run, used, spark):
         spark.conf.unset("spark.sql.parser.escapedStringLiterals")
         assert run("SELECT slashed('x')") == [("xa\\n",)]
     finally:
-        spark.conf.set("spark.sql.ansi.enabled", before)
+        spark.conf.unset("spark.sql.ansi.enabled")
         spark.conf.unset("spark.sql.parser.escapedStringLiterals")
         for name in ("safe", "slashed"):
             run(f"DROP FUNCTION IF EXISTS {name}")

@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.skipif(MODE == "connect", reason="a catalog needs a classic session"),
 ]
 SCALE = float(os.environ.get("PAIMON_TPCH_SCALE", "0.01"))
-QUICK = {(1, "append"), (3, "runs"), (4, "compacted"), (14, "runs"), (18, "compacted"), (22, "append")}
+QUICK = {(3, "runs"), (4, "compacted"), (14, "runs"), (18, "compacted"), (22, "append")}
 CASES = [
     pytest.param(number, kind, id=f"{number}-{kind}", marks=() if (number, kind) in QUICK else pytest.mark.more)
     for number in QUERIES

@@ -174,6 +174,7 @@ def properties(schema):
     return f"TBLPROPERTIES ('variant.shreddingSchema' = '{schema}')"
 
 
+@pytest.mark.more
 def test_paths_of_variants_are_read_as_from_whole_variants(layouts):
     sql = layouts
     for query in EXTRACTIONS[:2]:
