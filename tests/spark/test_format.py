@@ -54,7 +54,6 @@ def test_variants_are_written_and_read_back(spark, path):
     assert sorted(tuple(row) for row in actual) == [(0, texts[0], 1), (1, "7", None), (2, None, None)]
 
 
-@pytest.mark.more
 def test_blobs_are_written_and_read_back(spark, path):
     values = [(i, None if i % 4 == 1 else bytes([i]) * (i * 500), f"s{i}") for i in range(12)]
     frame = spark.createDataFrame(values, "k int, b binary, s string").repartition(2)
@@ -655,7 +654,6 @@ def test_one_large_file_is_read_by_several_tasks(spark, path):
 
 
 @everywhere
-@pytest.mark.more
 def test_small_files_share_tasks_and_table_fills_slots_of_its_cluster(spark, path, python_reads):
     save(spark.range(40).withColumn("p", F.col("id")), path, partition="p")
     assert tasks_of(load(spark, path)) == 1  # a task has no less than an eighth of 128 MB, which 64 files count as

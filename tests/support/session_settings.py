@@ -4,7 +4,7 @@ import re
 
 from pyspark.sql import SparkSession
 
-# The catalog of a test may stay: each has a name or a warehouse of its own. Spark's own catalog is everybody's.
+# The catalog of a test may stay: each has a name or a warehouse of its own. All tests share Spark's own catalog.
 _MAY_STAY = re.compile(r"spark\.sql\.catalog\.(?!spark_catalog\b)|spark\.app\.")
 _known: dict[str, str] = {}
 """The settings at the start of the session, or after the last test."""
