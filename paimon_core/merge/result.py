@@ -22,9 +22,7 @@ ColumnResult: TypeAlias = Any
 
 
 def kinds_of(window: Window) -> Kinds:
-    """Return the kind of each row, in sorted order. Rows without kinds are inserts."""
-    if VALUE_KIND not in window.rows.column_names:
-        return np.zeros(window.num_rows, np.int8)
+    """Return the kind of each row, in sorted order."""
     kinds: Kinds = only_chunk(window.rows, VALUE_KIND).to_numpy()
     return kinds if window.order is None else kinds[window.order]
 

@@ -329,12 +329,11 @@ class TableRead:
         engine = store.traits.merge_engine()
         merging = {*order.key, *order.sequence_fields, *engine.needs(names)}
         hidden = [f for f in schema.fields if f.name in merging - names]
+        by_run = (*needed, *hidden, VALUE_KIND)
+        by_number = by_run if SEQUENCE_NUMBER in needed else (*by_run, SEQUENCE_NUMBER)
         on_keys = restrict(self.predicate, set(order.key)) if self.predicate is not None else None
         for runs in sections(files, schema.key_arrow):
-            deletes = kinds or any(f.may_delete for run in runs for f in run.files)
             if len(runs) > 1:
-                by_run = (*needed, *hidden, VALUE_KIND) if deletes else (*needed, *hidden)
-                by_number = by_run if SEQUENCE_NUMBER in needed else (*by_run, SEQUENCE_NUMBER)
                 aged = by_age(runs)
                 read, section_engine = reading(by_run if aged else by_number, on_keys), engine
                 if _has_several_high_levels(runs) and store.traits.reads_high_level:
@@ -348,7 +347,9 @@ class TableRead:
                     self.recorder,
                     columns=len(by_number),
                 )
+                deletes = True
             else:
+                deletes = kinds or any(f.may_delete for f in runs[0].files)
                 read = reading((*needed, VALUE_KIND) if deletes else needed, self.predicate)
                 merged = itertools.chain.from_iterable(read(file, 1) for file in runs[0].files)
             for rows in merged:

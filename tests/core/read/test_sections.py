@@ -64,31 +64,3 @@ def test_newer_delete_hides_older_row(tmp_path):
     table.write(orders((1, "old", 0), (2, "kept", 0)))
     table.write(orders((1, "gone", 0), (3, "new", 0)), ["-D", "+I"])
     assert [r["id"] for r in rows_of(table.to_arrow())] == [2, 3]
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [{}, {"merge-engine": "partial-update", "partial-update.remove-record-on-delete": "true"}],
-    ids=["deduplicate", "partial-update"],
-)
-def test_kinds_are_read_only_if_a_file_has_deletes(tmp_path, settings):
-    table = keyed_table(tmp_path / "t", bucket="1", **settings)
-    table.write(orders((1, "old", 0), (2, "kept", 0), (3, "gone", 0)))
-    table.write(orders((1, "new", 0), (3, "gone", 0)), ["+U", "+I"])
-    assert not _reads_kinds(table)
-    table.write(orders((1, "new", 0), (3, "gone", 0)), ["+I", "-D"])
-    assert _reads_kinds(table)
-    assert [(r["id"], r["v"]) for r in rows_of(table.to_arrow())] == [(1, "new"), (2, "kept")]
-
-
-def _reads_kinds(table):
-    """Return True if a read of the only bucket decodes the kinds of its rows."""
-    (split,) = table.scan().plan().splits
-    decoded = []
-
-    def reading(fields, predicate):
-        decoded.extend(fields)
-        return file_reader(table.store, split.bucket_ref, fields, predicate)
-
-    assert sum(rows.num_rows for rows in table.reader().merged(split.files, reading))
-    return VALUE_KIND in decoded
