@@ -209,7 +209,7 @@ GSS = 'GSSAPIError(GssMajorCodes { raw: "0x00070000", routine_error: "%s", suppl
         ),
     ],
 )
-def test_errors_of_kerberos_say_what_to_set(raised, number, message):
+def test_errors_of_kerberos_name_missing_setting(raised, number, message):
     with pytest.raises(OSError, match=message) as failure, hdfs_errors(ROOT):
         raise raised
     assert failure.value.errno == number
