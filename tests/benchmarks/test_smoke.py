@@ -62,7 +62,7 @@ def test_maintenance_benchmark_counts_small_table(arena):
     assert calls.values["calls_after_10"] == calls.values["calls_after_30"]
 
 
-@pytest.mark.more
+@pytest.mark.slow
 def test_advice_is_followed_until_table_is_like_its_compacted_copy(arena):
     *scans, cost = advice.benchmarks(arena, files=200)
     before, after = scans[::2], scans[1::2]

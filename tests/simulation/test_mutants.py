@@ -17,7 +17,7 @@ MANY = 100_000
 def _mark(mutant):
     if mutant.quick:
         return ()
-    some = MUTANTS.index(mutant) % 32 == 0  # each takes a minute
+    some = MUTANTS.index(mutant) % 64 == 0  # each takes a minute
     return pytest.mark.more if some and mutant.steps <= MANY else pytest.mark.slow
 
 

@@ -255,7 +255,7 @@ def soak(directory: Path, module: str, chain: Sequence[str], kills: int, seed: i
     check_files(run, kills)
 
 
-@pytest.mark.more
+@pytest.mark.slow
 def test_killed_stream_chain_loses_no_rows(tmp_path, seed):
     soak(tmp_path, "chain", SHORT, kills=2, seed=seed + 1)
 
