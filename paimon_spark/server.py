@@ -202,7 +202,8 @@ def serve(
     method = jvm.context_setting(f"spark.hadoop.{_THRIFT_AUTHENTICATION}")
     addresses, secrets = check_addresses(connect, thrift, secret, method, insecure)
     install_format(spark)
-    before = {key: jvm.context_setting(key) for key in (_TOKEN, _HOST, _PORT)}
+    changed = (_TOKEN, _HOST, _PORT) if "connect" in addresses else ()
+    before = {key: jvm.context_setting(key) for key in changed}
     services = _services(jvm, addresses, secret, before)
     jvm.call("ServerEnd", "announce")
     return Server(spark, addresses.get("connect"), addresses.get("thrift"), secrets, services, before)
@@ -214,10 +215,10 @@ def _services(
     """Start the services, all or none. If one does not start, the context gets its settings of ``before`` back."""
     services: list[ConnectService | ThriftService] = []
     try:
-        if token is not None:  # of the argument, or of a variable that the JVM may lack
-            jvm.set_in_context(_TOKEN, token)
         if "connect" in addresses:
             address = addresses["connect"]
+            if token is not None:  # of the argument, or of a variable that the JVM may lack
+                jvm.set_in_context(_TOKEN, token)
             jvm.set_in_context(_HOST, address.host)
             jvm.set_in_context(_PORT, str(address.port))
             services.append(ConnectService(jvm))

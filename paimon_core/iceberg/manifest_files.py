@@ -192,7 +192,7 @@ class ManifestFiles:
         name = path.rpartition("/")[2]
         if not are_file_names((name,)):
             raise CorruptedError(
-                f"Iceberg metadata in {self.directory} name the file {path!r}: it is no path of a file"
+                f"Iceberg metadata in {self.directory} names the file {path!r}, which is not a path of a file"
             )
         return join(self.directory, name)
 

@@ -80,7 +80,7 @@ class DataSplit(InCountedBucket):
 
     @staticmethod
     def from_bytes(data: bytes) -> "DataSplit":
-        """Return the split that :meth:`to_bytes` wrote as ``data``. Bytes of unknown origin run no code.
+        """Return the split that :meth:`to_bytes` wrote as ``data``. Forged bytes run no code, but may name any file.
 
         Raises InvalidInputError for other bytes.
         """

@@ -189,6 +189,9 @@ def test_clients_without_package_use_catalog(spark, tmp_path):
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", server.connect.port)) != 0, "the server still listens"
     again = [f"127.0.0.1:{free_port()}" for _ in range(2)]
+    first = paimon_spark.serve(spark, connect=f"127.0.0.1:{free_port()}", token="sesame-42")
+    with paimon_spark.serve(spark, connect=None, thrift=f"127.0.0.1:{free_port()}"):
+        first.stop()
     with paimon_spark.serve(spark, connect=again[0], thrift=again[1]) as server:
         assert server.authenticated == {"connect": False, "thrift": False}, "the token is of the former server"
         assert beeline(again[1], "SELECT count(*) FROM served.shop.orders")[0] == ["3"]

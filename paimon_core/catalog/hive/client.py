@@ -174,8 +174,8 @@ class MetastoreClient:
                 except _UNREADABLE as error:
                     self.close()
                     raise (MetastoreError if repeat else LostAnswerError)(
-                        f"the Hive metastore at {self.settings.shown} answered {method!r} with bytes that are no "
-                        f"answer: {type(error).__name__}: {error}"
+                        f"the Hive metastore at {self.settings.shown} answered {method!r} with bytes that are not "
+                        f"an answer: {type(error).__name__}: {error}"
                     ) from error
         raise (MetastoreError if repeat else LostAnswerError)(
             f"the Hive metastore at {self.settings.shown} did not answer {method!r}: {failure}"

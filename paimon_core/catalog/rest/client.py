@@ -110,7 +110,7 @@ class RestClient:
         """Return the names that the server lists in pages. Errors as for `request`."""
         found = list(self.pages(path, key))
         if not all(isinstance(name, str) for name in found):
-            raise RestServerError(f"{self._shown(path)} answered with {key!r} that are no names")
+            raise RestServerError(f"{self._shown(path)} answered with {key!r} that are not a list of names")
         return found
 
     def request(
