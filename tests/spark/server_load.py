@@ -2,8 +2,8 @@
 
 Every client merges into the same keyed table, appends to the same log, reads both, and reconnects from time to time.
 Clients of Spark Connect run in a process of their own, clients of JDBC in the JVM of the server. At the end, the tables
-contain what was acknowledged. The report compares threads, sockets and memory of the server after a warm-up and at the
-end.
+contain what was acknowledged. The report gives threads, sockets and memory of the idle server after a warm-up and after
+each of ``--rounds`` rounds: what a server leaks grows from round to round. ``--heap-dump FILE`` keeps the last heap.
 """
 
 import argparse
@@ -57,6 +57,8 @@ class Usage:
     python_rss_mb: int
     kinds: dict[str, int]
     """The most frequent names of threads of the JVM, without their numbers."""
+    classes: dict[str, str]
+    """The classes of the JVM that hold most memory: instances and MB."""
 
 
 def usage(spark: SparkSession) -> Usage:
@@ -78,7 +80,20 @@ def usage(spark: SparkSession) -> Usage:
         jvm_rss_mb=jvm.memory_info().rss >> 20,
         python_rss_mb=own.memory_info().rss >> 20,
         kinds=dict(Counter(map(_kind, _thread_names(spark))).most_common(8)),
+        classes=_classes(spark),
     )
+
+
+def _jcmd(spark: SparkSession, *command: str) -> str:
+    """Return what ``jcmd`` answers to a command for the JVM of the session."""
+    jcmd = f"{spark._jvm.System.getProperty('java.home')}/bin/jcmd"
+    process = str(spark._jvm.java.lang.ProcessHandle.current().pid())
+    return subprocess.run([jcmd, process, *command], capture_output=True, text=True, check=True).stdout
+
+
+def _classes(spark: SparkSession) -> dict[str, str]:
+    lines = re.findall(r"^ *\d+: +(\d+) +(\d+) +(\S+)", _jcmd(spark, "GC.class_histogram"), re.M)
+    return {name: f"{count}, {int(size) >> 20} MB" for count, size, name in lines[:12]}
 
 
 def _thread_names(spark: SparkSession) -> list[str]:
@@ -175,7 +190,7 @@ def round_of_clients(spark: SparkSession, addresses: tuple[str, str], clients: i
     return own + json.loads(output.splitlines()[-1])
 
 
-def main(minutes: float, clients: int, warm_up: float) -> bool:
+def main(minutes: float, clients: int, warm_up: float, number: int, heap_dump: str | None) -> bool:
     """Run the clients, print the report, and return True if nothing failed."""
     builder = SparkSession.builder.master("local[*]")
     for key, value in SETTINGS.items():
@@ -190,9 +205,13 @@ def main(minutes: float, clients: int, warm_up: float) -> bool:
     addresses = (f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}")
     with paimon_spark.serve(spark, connect=addresses[0], thrift=addresses[1]):
         rounds = [round_of_clients(spark, addresses, clients, warm_up * 60)]
-        before = usage(spark)
-        rounds.append(round_of_clients(spark, addresses, clients, minutes * 60))
-        after = usage(spark)
+        usages = [usage(spark)]
+        for _ in range(number):
+            rounds.append(round_of_clients(spark, addresses, clients, minutes * 60 / number))
+            usages.append(usage(spark))
+            print(json.dumps(asdict(usages[-1]), indent=1), flush=True)
+        if heap_dump:
+            _jcmd(spark, "GC.heap_dump", os.path.abspath(heap_dump))
     done: Counter[str] = Counter()
     errors: list[str] = []
     merged: Counter[int] = Counter()
@@ -204,7 +223,7 @@ def main(minutes: float, clients: int, warm_up: float) -> bool:
     logged = Table.open(f"{warehouse}/load.db/log").to_arrow().num_rows
     correct = {row["client"]: row["n"] for row in counts} == dict(merged) and logged == done["insert"]
     report = {"statements": dict(done), "errors": len(errors), "tables are correct": correct}
-    print(json.dumps({**report, "after warm-up": asdict(before), "at the end": asdict(after)}, indent=1))
+    print(json.dumps({**report, "after warm-up": asdict(usages[0]), "at the end": asdict(usages[-1])}, indent=1))
     print("\n".join(errors[:5]))
     return correct and not errors
 
@@ -214,6 +233,8 @@ if __name__ == "__main__":
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--warm-up", type=float, default=1)
     parser.add_argument("--clients", type=int, default=16)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--heap-dump")
     parser.add_argument("--connect")
     parser.add_argument("--end", type=float)
     parser.add_argument("--numbers", default="")
@@ -221,4 +242,4 @@ if __name__ == "__main__":
     if given.connect:
         connect_clients(f"sc://{given.connect}", list(map(int, given.numbers.split(","))), given.end)
     else:
-        sys.exit(not main(given.minutes, given.clients, given.warm_up))
+        sys.exit(not main(given.minutes, given.clients, given.warm_up, given.rounds, given.heap_dump))
