@@ -15,7 +15,7 @@ import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks import rows
+from benchmarks import rows, stored
 from benchmarks.engine import Arena
 from benchmarks.measure import Row, Timing, Work, race
 from benchmarks.workers import ROOT, SPARK_35, environment
@@ -305,7 +305,8 @@ def _by_path(
 def merge_reads(arena: Arena, worker: Worker) -> Iterator[Row]:
     """Read overlapping runs, with masks that the read computes and then with the same masks, and Parquet of the result.
 
-    Each ``first`` read opens the table through a new link: masks of a file belong to its path.
+    Each ``first`` read opens the table through a new link: masks of a file belong to its path. ``stored``: Spark's own
+    source reads the rows of all runs and filters them by a flag.
     """
     worker.call(do="catalog")
     count = READ_FACTOR * arena.count
@@ -318,6 +319,7 @@ def merge_reads(arena: Arena, worker: Worker) -> Iterator[Row]:
         files.append(str(arena.warehouse / f"spark-runs-{number}.parquet"))
         half = -(-merged.num_rows // 2)
         pq.write_table(merged.slice(number * half, half), files[-1], compression="zstd")
+    every = stored.write(table, arena.warehouse / "spark-runs-stored")
     links = (path.with_name(f"{path.name}_{number}") for number in itertools.count())
 
     def first(command: dict[str, Any]) -> Timing:
@@ -338,12 +340,14 @@ def merge_reads(arena: Arena, worker: Worker) -> Iterator[Row]:
         "count": {"as": "number"},
     }
     for name, command in commands.items():
-        row = Row(f"Spark: {RUNS} runs by path, {name}", RUNS * count, goals={"parquet": 1.15})
+        row = Row(f"Spark: {RUNS} runs by path, {name}", RUNS * count, goals={"parquet": 1.15, "stored": 1.0})
         ours = {"do": "by_path", "table": path.name, **command}
+        kept = {"columns": merged.column_names, **command, "where": f"{stored.KEPT} AND {command.get('where', 'true')}"}
         contestants: dict[str, Work] = {
             "first": partial(first, ours),
             "ours": partial(worker.timing, **ours),
             "parquet": partial(worker.timing, do="by_path", files=files, **command),
+            "stored": partial(worker.timing, do="by_path", files=every, **kept),
         }
         yield race(row, contestants, arena.rounds, patience=120)
 

@@ -58,6 +58,7 @@ class Side:
         self.java, self.warehouse, self.spark = side == "java", warehouse, spark
         self.spark.sparkContext.setLogLevel("ERROR")
         self.inputs = {}
+        self.others = {}
         if not self.java:
             import paimon_spark  # noqa: PLC0415 - of the other side there is no such package
             from benchmarks.bare_source import BareSource  # noqa: PLC0415 - unknown to pyspark 3.5
@@ -234,15 +235,20 @@ class Side:
         return 0, 0.0
 
     def views(self, command):
-        """Show Parquet files under the names of their tables, in a session of their own."""
-        self.plain = self.spark.newSession()
+        """Show Parquet files under the names of their tables, in a session of their own for the database ``plain``.
+
+        ``stored``: other files of some tables, of which only the rows with the flag ``kept`` count.
+        """
+        session = self.others[command.get("database", "plain")] = self.spark.newSession()
         for file in sorted(Path(command["folder"]).glob("*.parquet")):
-            self.plain.read.parquet(str(file)).createOrReplaceTempView(file.stem)
+            session.read.parquet(str(file)).createOrReplaceTempView(file.stem)
+        for name, files in command.get("stored", {}).items():
+            session.read.parquet(*files).where(command["kept"]).drop(command["kept"]).createOrReplaceTempView(name)
         return 0, 0.0
 
     def sql(self, command):
         """Run a statement in a database of the catalog, or on the plain files; count the rows of a query."""
-        session = self.plain if command["database"] == "plain" else self.spark
+        session = self.others.get(command["database"], self.spark)
         if session is self.spark:
             session.sql(f"USE paimon.{command['database']}")
         start = time.perf_counter()

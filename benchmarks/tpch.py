@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks import rows
+from benchmarks import rows, stored
 from benchmarks.engine import Arena
 from benchmarks.measure import Row, Work, race
 from benchmarks.spark import SparkSide
-from benchmarks.tpch_data import KINDS, RUNS, generate, load
+from benchmarks.tpch_data import KINDS, MERGED, RUNS, generate, load
 from benchmarks.tpch_queries import QUERIES, query
-from paimon_core import FileSystemCatalog, Schema
+from paimon_core import FileSystemCatalog, Schema, Table
 
 SCALE = 1.0
 """Of TPC-H, with the default number of rows; fewer rows make it smaller."""
@@ -81,16 +81,26 @@ def _running(arena: Arena, sides: tuple[str, ...]) -> Iterator[dict[str, SparkSi
 
 
 def queries(arena: Arena, running: dict[str, Any], scale: float) -> Iterator[Row]:
-    """Yield all queries on each kind of table; ``parquet``: on plain Parquet files in our own Spark."""
+    """Yield all queries on each kind of table; ``parquet``: on plain Parquet files in our own Spark.
+
+    ``stored``: on Parquet files of the rows of all runs, filtered by a flag.
+    """
     files = generate(arena.warehouse / "tpch-files", scale)
     for worker in running.values():
         worker.call(do="views", folder=str(files))
     for kind in KINDS:
         load(files, str(arena.warehouse), kind)
-        goals = {"connector": 1.0} if kind == "runs" else {"parquet": 1.1}
+        goals = {"connector": 1.0, "stored": 1.1} if kind == "runs" else {"parquet": 1.1}
+        if kind == "runs":
+            tables = {name: Table.open(f"{arena.warehouse}/{kind}.db/{name}") for name in MERGED}
+            every = {name: stored.write(table, arena.warehouse / f"tpch-{name}") for name, table in tables.items()}
+            views = {"folder": str(files), "database": "stored", "stored": every, "kept": stored.KEPT}
+            running["ours"].call(do="views", **views)
         for number in QUERIES:
             command = {"do": "sql", "text": query(number, scale)}
             contestants: dict[str, Work] = {"parquet": _sql(running["ours"], command, "plain")}
+            if kind == "runs":
+                contestants["stored"] = _sql(running["ours"], command, "stored")
             for side, worker in running.items():
                 contestants["ours" if side == "ours" else "connector"] = _sql(worker, command, kind)
             row = Row(f"SQL: TPC-H query {number}, {kind}", 0, goals=dict(goals))
