@@ -1,5 +1,6 @@
 """The LSM tree in one process: merge engines, full compaction, and a long loop of small upserts."""
 
+import itertools
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -20,6 +21,9 @@ from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
 RUNS = 5
+LATE = 40
+"""Upserts whose states are read: each key is upserted once in as many."""
+OF_JAVA = {"compaction.max-size-amplification-percent": "200"}
 ENGINES = {
     "deduplicate": {},
     "first-row": {"merge-engine": "first-row"},
@@ -73,12 +77,35 @@ def _overlapping(arena: Arena, name: str, options: dict[str, str]) -> Table:
     return table
 
 
-def _reading(table: Table) -> Work:
-    def read() -> int:
+def _reading(*tables: Table) -> Work:
+    """Read tables one after the other."""
+
+    def read(table: Table) -> int:
         reader, plan = table.reader(), table.scan().plan()
         return sum(batch.num_rows for split in plan.splits for batch in reader.to_batches(split))
 
-    return lambda: timed(read)
+    return lambda: timed(lambda: sum(map(read, tables)))
+
+
+def _decoding(*tables: Table) -> Work:
+    """Decode all files of tables without a merge; the rows of the tables count, so that it can race with reads."""
+    counts = [table.to_arrow(["k"]).num_rows for table in tables]
+    files = [
+        [
+            f"{table.path}/bucket-{split.bucket}/{file.file_name}"
+            for split in table.scan().plan().splits
+            for file in split.files
+        ]
+        for table in tables
+    ]
+
+    def decode() -> int:
+        for file in itertools.chain.from_iterable(files):
+            for _ in pq.ParquetFile(file).iter_batches(1 << 17):
+                pass
+        return sum(counts)
+
+    return lambda: timed(decode)
 
 
 def full_compaction(arena: Arena, key: str) -> Row:
@@ -141,23 +168,40 @@ class Loop:
         ids = pa.array([k * step + number % step for k in data.column("k").to_pylist()], pa.int64())
         return data.set_column(0, data.schema.field(0), ids)
 
+    def late_states(self, table: Table) -> list[Table]:
+        """The table after every fourth of its last ``LATE`` upserts: compactions make its states differ."""
+        appended = [s.id for s in FileStore.open(table.path).snapshots.all() if s.commit_kind == "APPEND"]
+        return [Table.open(table.path, options={"scan.snapshot-id": str(number)}) for number in appended[-LATE::4]]
+
+    def stored(self, tables: list[Table]) -> float:
+        """The rows that the files of the tables store, over the rows of the tables."""
+        files = [file for table in tables for split in table.scan().plan().splits for file in split.files]
+        return round(sum(file.row_count for file in files) / (self.keys * len(tables)), 2)
+
 
 def upserts(arena: Arena, loop: Loop = Loop()) -> Iterator[Row]:
-    """A writer that compacts what it owns: how large its table stays, what it writes again, how fast it reads then."""
+    """A writer that compacts what it owns: how large its table stays, what it writes again, how fast it reads then.
+
+    ``fixed``: with the limit of Java for the size of newer runs, instead of ours.
+    """
     table = arena.table("upserts", "int", keyed=True, options={"write-only": "false"})
+    fixed = arena.table("upserts_fixed", "int", keyed=True, options={"write-only": "false", **OF_JAVA})
     data = [loop.batch(number) for number in range(loop.commits)]
+    row = Row(f"{loop.commits} upserts of {loop.size} rows, compacting", loop.commits * loop.size)
     most = 0
 
-    def ours() -> int:
+    def written(target: Table) -> int:
         nonlocal most
         for batch in data:
-            table.write(batch)
-            most = max(most, sum(len(split.files) for split in table.scan().plan().splits))
+            target.write(batch)
+            most = max(most, sum(len(split.files) for split in target.scan().plan().splits))
         return loop.commits * loop.size
 
-    row = Row(f"{loop.commits} upserts of {loop.size} rows, compacting", loop.commits * loop.size)
-    row.timings["ours"] = [timed(ours)]
-    row.values = {"files_at_most": most, "written_again": _amplification(table)}
+    row.timings["fixed"] = [timed(lambda: written(fixed))]
+    most = 0
+    row.timings["ours"] = [timed(lambda: written(table))]
+    row.values = {"files_at_most": most, "written_again": amplification(table)}
+    row.values["written_again_with_fixed"] = amplification(fixed)
     if java := arena.workers.get("java"):
         theirs = arena.table("upserts_java", "int", keyed=True, options={"write-only": "false"})
         step = loop.keys // loop.size
@@ -167,14 +211,22 @@ def upserts(arena: Arena, loop: Loop = Loop()) -> Iterator[Row]:
                 for n in range(loop.commits)
             )
         ]
-        row.values["written_again_by_java"] = _amplification(Table.open(theirs.path))
+        row.values["written_again_by_java"] = amplification(Table.open(theirs.path))
     yield row
     place = arena.warehouse / "default.db" / "upserts_compacted"
     shutil.copytree(table.path, place)
     compacted = Table.open(str(place))
     compacted.compact(full=True)
-    row = Row(f"read after {loop.commits} upserts", loop.keys, goals={"compacted": 2.0})
-    yield race(row, {"ours": _reading(table), "compacted": _reading(compacted)}, arena.rounds)
+    late, late_fixed = loop.late_states(table), loop.late_states(fixed)
+    row = Row(f"reads during {loop.commits} upserts", loop.keys * len(late), goals={"compacted": 1.5})
+    row.values = {"stored_rows_per_row": loop.stored(late), "with_fixed": loop.stored(late_fixed)}
+    contestants = {
+        "ours": _reading(*late),
+        "fixed": _reading(*late_fixed),
+        "pyarrow": _decoding(*late),
+        "compacted": _reading(*[compacted] * len(late)),
+    }
+    yield race(row, contestants, arena.rounds)
 
 
 def _sum_of(timings: Iterator[Timing]) -> Timing:
@@ -182,7 +234,7 @@ def _sum_of(timings: Iterator[Timing]) -> Timing:
     return Timing(sum(t.wall for t in every), sum(t.cpu for t in every), sum(t.rows for t in every))
 
 
-def _amplification(table: Table) -> float:
+def amplification(table: Table) -> float:
     """Return the write amplification: bytes of all data files written per byte that writers flushed."""
     store, sizes = FileStore.open(table.path), {"APPEND": 0, "COMPACT": 0}
     for snapshot in store.snapshots.all():

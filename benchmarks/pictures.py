@@ -45,7 +45,7 @@ _SQL_READS = ("SQL: all columns", "SQL: two columns", "SQL: a range", "SQL: one 
 GROUPS = {
     "reads": Group(("merge read", "append read")),
     "writes": Group(("keyed write", "append write")),
-    "maintenance": Group(("full compaction", "200 upserts", "read after")),
+    "maintenance": Group(("full compaction", "200 upserts", "reads during")),
     "spark": Group(("Spark: format('paimon')", "Spark: 5%", "Spark: 30%", "Spark: 5 runs"), "wall", False),
     "sql": Group(
         (*_SQL_READS, "SQL: DELETE", "SQL: UPDATE", "SQL: MERGE", "SQL: INSERT"),

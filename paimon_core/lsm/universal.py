@@ -105,7 +105,7 @@ class UniversalCompaction:
     it would no longer hide older rows.
     """
 
-    max_size_amplification: int = 200
+    max_size_amplification: int = 50
     size_ratio: int = 1
     run_trigger: int = 5
     off_peak: OffPeak = OffPeak()

@@ -129,8 +129,8 @@ NUM_LEVELS = Option("num-levels", number(), None, "number of levels of a bucket;
 COMPACTION_MAX_SIZE_AMPLIFICATION_PERCENT = Option(
     "compaction.max-size-amplification-percent",
     number(),
-    200,
-    "maximum size of the newer runs, in percent of the oldest run",
+    50,
+    "maximum size of the newer runs, in percent of the oldest run (Java: 200)",
 )
 COMPACTION_SIZE_RATIO = Option("compaction.size-ratio", number(), 1, "percentage that the next run may be larger")
 COMPACTION_OPTIMIZATION_INTERVAL = Option(

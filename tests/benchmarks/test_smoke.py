@@ -2,9 +2,12 @@
 
 import json
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
-from benchmarks import advice, engine, files, indexes, maintenance, metadata, report
+from benchmarks import advice, engine, files, indexes, lsm, maintenance, metadata, report, rows, stored
 from benchmarks.engine import Arena
 from benchmarks.measure import Row, Timing, race
 
@@ -117,3 +120,22 @@ def test_report_has_every_number(tmp_path):
     assert "a <row>" in text.read_text()
     assert json.loads(raw.read_text())["rows"][0]["timings"]["java"][0]["wall"] == 4
     assert "a &lt;row&gt;" in picture.read_text()
+
+
+def test_files_of_stored_rows_flag_rows_that_merge_keeps(arena, tmp_path):
+    table = arena.table("runs", "int", keyed=True, buckets=2)
+    for seed in range(3):
+        table.write(rows.make(500, "int", seed))
+    files = stored.write(table, tmp_path / "stored")
+    every = pa.concat_tables([pq.read_table(file) for file in files])
+    kept = every.filter(pc.field(stored.KEPT)).drop_columns([stored.KEPT])
+    assert every.num_rows == 1500
+    assert kept.sort_by("k") == table.to_arrow().sort_by("k").cast(kept.schema)
+
+
+@pytest.mark.more
+def test_late_states_of_upserts_have_all_keys_and_more_rows_with_limit_of_java(arena):
+    written, read = lsm.upserts(arena, lsm.Loop(commits=80, size=500, keys=20_000))
+    assert written.values["files_at_most"] > 1
+    assert {timings[0].rows for timings in read.timings.values()} == {10 * 20_000}
+    assert read.values["with_fixed"] > read.values["stored_rows_per_row"] >= 1

@@ -229,10 +229,10 @@ def test_full_compaction_takes_all_files_once():
 
 
 def test_policy_options_have_defaults():
-    assert UniversalCompaction.of(Options({})) == UniversalCompaction(200, 1, 5)
+    assert UniversalCompaction.of(Options({})) == UniversalCompaction(50, 1, 5)
     given = Options(
         {
-            "compaction.max-size-amplification-percent": "50",
+            "compaction.max-size-amplification-percent": "40",
             "compaction.size-ratio": "3",
             "num-sorted-run.compaction-trigger": "7",
             "compaction.offpeak.start.hour": "1",
@@ -246,7 +246,7 @@ def test_policy_options_have_defaults():
         }
     )
     early = EarlyFull(2 * HOUR, 1024, 2048)
-    assert UniversalCompaction.of(given) == UniversalCompaction(50, 3, 7, OffPeak(1, 5, 20), early, 1, True)
+    assert UniversalCompaction.of(given) == UniversalCompaction(40, 3, 7, OffPeak(1, 5, 20), early, 1, True)
     assert (num_levels(given), stop_trigger(given)) == (8, 10)
     assert (num_levels(Options({})), stop_trigger(Options({}))) == (6, 8)
     assert stop_trigger(Options({"num-sorted-run.stop-trigger": "2"})) == 5
