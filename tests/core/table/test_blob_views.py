@@ -175,6 +175,29 @@ def test_views_name_tables_of_every_catalog(named_catalog, tmp_path):
             catalog.table("db.t").to_arrow()
 
 
+@pytest.mark.parametrize("named_catalog", ["hive"], indirect=True)
+@pytest.mark.parametrize("copy_first", [True, False])
+def test_blob_that_two_tables_describe_is_read_through_one_that_may(named_catalog, tmp_path, copy_first):
+    """The copy of a descriptor names a file that only the directory of the other table makes readable."""
+    catalog, _ = named_catalog
+    catalog.create_database("db")
+    (tmp_path / "w" / "db.db").mkdir(parents=True, exist_ok=True)
+    elsewhere = {"path": str(tmp_path / "elsewhere")}
+    source = catalog.create_table("db.source", Schema(SOURCE.fields, options={**SOURCE.options, **elsewhere}))
+    copied = Schema(VIEWS.fields, options={**EVOLVING, "blob-descriptor-field": "v"})
+    copies, table = catalog.create_table("db.copies", copied), catalog.create_table("db.t", VIEWS)
+    source.write(pa.table({"k": [0], "b": [b"b0"], "c": [b"c0"]}))
+    stored = source.with_options({"blob-as-descriptor": "true"}).to_arrow(["b"]).column("b").to_pylist()
+    trusted = copies.with_options({"blob.external-paths.allowed": elsewhere["path"]})
+    trusted.write(rows(*stored))
+    given = [view("db.copies", copies.schema.field("v").id, 0), view("db.source", source.schema.field("b").id, 0)]
+    table.write(rows(*(given if copy_first else given[::-1])))
+    assert values(table) == [b"b0", b"b0"]
+    table.write(pa.table({"k": [2], "v": pa.array([given[0]], pa.binary())}))
+    with pytest.raises(InvalidInputError, match="neither below the table nor below the warehouse"):
+        catalog.table("db.t").to_arrow(filter="k = 2")
+
+
 def test_views_need_a_catalog_and_are_written_as_views(catalog):
     table = catalog.table("db.t")
     table.write(rows(view("db.source", 1, 0)))
