@@ -1,7 +1,6 @@
-"""The files around the code say things that exist: compose file, Spark settings, README, docs, Makefile."""
+"""The files around the code say things that exist: Spark settings, README, docs, Makefile."""
 
 import itertools
-import json
 import re
 import subprocess
 import sys
@@ -10,13 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
-from packaging.requirements import Requirement
-from packaging.specifiers import SpecifierSet
 
-from paimon_command.commands.serving import serve
-from paimon_core.catalog.catalog_options import check_catalog_options
-from paimon_core.catalog.jdbc.urls import database_address
-from paimon_core.engine import is_catalog_option
 from tests.support.markdown import PAGES, compiled, named, python_blocks
 
 if sys.version_info >= (3, 11):
@@ -25,64 +18,6 @@ else:
     import tomli as tomllib
 
 ROOT = Path(__file__).parent.parent
-
-
-def test_compose_file_describes_cluster_readme_promises():
-    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
-    services = compose["services"]
-    assert set(services) == {"master", "worker-1", "worker-2", "serve", "minio", "bucket", "postgres", "notebook"}
-    for name, service in services.items():
-        assert "image" in service, name
-        assert set(service.get("depends_on", [])) <= set(services), name
-        for volume in service.get("volumes", []):
-            source = volume.split(":")[0]
-            assert not source.startswith("./spark-conf") or (ROOT / source).exists(), volume
-    assert services["serve"]["environment"]["AWS_ENDPOINT_URL"] == "http://minio:9000"
-    for name in ("worker-1", "worker-2", "serve", "notebook"):
-        assert "/dist/" in services[name]["command"], f"{name} does not install the wheel"
-    arguments = services["serve"]["command"].partition("paimon-spark serve")[2].rstrip('"').split()
-    options = {option for parameter in serve.params for option in parameter.opts}
-    assert {word for word in arguments if word.startswith("--")} <= options
-
-
-def test_catalog_of_compose_file_is_in_its_database():
-    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
-    services = compose["services"]
-    options = json.loads(compose["configs"]["catalog"]["content"])
-    assert all(map(is_catalog_option, options))
-    check_catalog_options(options, "jdbc")
-    address, given = database_address(options["uri"], options).parts, services["postgres"]["environment"]
-    assert address["host"] == "postgres"
-    named = (address["username"], address["password"], address["database"])
-    assert named == (given["POSTGRES_USER"], given["POSTGRES_PASSWORD"], given["POSTGRES_DB"])
-    assert services["serve"]["configs"] == [{"source": "catalog", "target": "/catalog.json"}]
-    assert "--storage-file /catalog.json" in services["serve"]["command"]
-    assert services["serve"]["depends_on"]["postgres"] == {"condition": "service_healthy"}
-
-
-def requirements(lines):
-    """Requirements as pip understands them, without what stands around the words."""
-    return {str(Requirement(line)) for line in lines}
-
-
-def test_compose_file_installs_dependencies_of_project():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = project["optional-dependencies"]
-    of_the_wheel = [line for line in project["dependencies"] if Requirement(line).name != "pyspark"]
-    installed = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["x-install"]
-    assert requirements(installed["PACKAGES"].split()) == requirements([*of_the_wheel, *extras["s3"], *extras["jdbc"]])
-    assert requirements(installed["CONNECT_PACKAGES"].split()) == requirements(extras["connect"])
-
-
-def test_image_of_compose_file_fits_project():
-    """Images of Spark 4.1 bring Python 3.10: the project and every dependency must install there."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
-    versions = {service["image"].partition(":")[2] for service in services.values() if "spark" in service["image"]}
-    assert {version.rpartition(".")[0] for version in versions} == {"4.1"}
-    assert "3.10" in SpecifierSet(project["requires-python"])
-    pyspark = next(Requirement(line) for line in project["dependencies"] if Requirement(line).name == "pyspark")
-    assert all(version.partition("-")[0] in pyspark.specifier for version in versions)
 
 
 def spark_settings():
@@ -106,7 +41,7 @@ def test_every_spark_setting_has_reason():
     assert not [key for key, (_, reason) in settings.items() if not reason]
 
 
-def test_compose_and_readme_name_no_missing_make_target():
+def test_readme_names_no_missing_make_target():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     used = set(re.findall(r"`make ([a-z-]+)", (ROOT / "README.md").read_text()))
     assert {"demo", "test"} <= used <= targets
