@@ -8,9 +8,17 @@ installs a catalog for SQL, and `serve` lets clients without this package use it
 path, and `import_table` copies a table of another format.
 """
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from paimon_core.errors import MissingDependencyError
 from paimon_core.lazy import lazy_names
+
+if find_spec("py4j") is None:
+    raise MissingDependencyError(
+        "paimon_spark needs all of PySpark, also in a client of Spark Connect: pip install pyspark (pyspark-client is only "
+        "a part of it)"
+    )
 
 if TYPE_CHECKING:
     from paimon_spark.bucket_shuffle import clustered

@@ -4,6 +4,7 @@ import ast
 import inspect
 import pickle
 import re
+import subprocess
 import sys
 import typing
 from functools import cache
@@ -164,3 +165,10 @@ def test_table_is_equal_after_pickling(tmp_path):
     again = pickle.loads(pickle.dumps(table.with_options({"read.batch-size": "7"})))
     assert again.schema.options["read.batch-size"] == "7"
     assert again.get({"id": 1}) == {"id": 1}
+
+
+def test_connector_without_pyspark_names_what_to_install():
+    """`pyspark-client` has no py4j and no `SparkContext`."""
+    code = "import sys; sys.modules['py4j'] = None; import paimon_spark"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "MissingDependencyError: paimon_spark needs all of PySpark" in done.stderr
