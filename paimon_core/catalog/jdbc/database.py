@@ -142,6 +142,8 @@ class Database:
                 reason += (
                     "; four names of 255 characters are the primary key: create the database with CHARACTER SET utf8mb3"
                 )
+            if "unable to open database file" in reason:
+                reason += "; its directory must exist"
             conflict = isinstance(error, sa.exc.IntegrityError) or any(text in reason for text in _BUSY)
             message = f"the catalog's database {self.address.shown} failed: {reason}"
             raise CatalogError(message, is_conflict=conflict) from None

@@ -255,6 +255,12 @@ def test_failed_release_does_not_hide_commit(tmp_path, caplog):
     assert "lock jdbc.db.t is not released, and expires after 1 s" in caplog.text
 
 
+def test_missing_directory_of_database_is_named(tmp_path):
+    options = {"metastore": "jdbc", "uri": f"jdbc:sqlite:{tmp_path}/missing/catalog.db"}
+    with pytest.raises(CatalogError, match="unable to open database file; its directory must exist"):
+        open_catalog(str(tmp_path / "warehouse"), options=options).create_database("db")
+
+
 # ---- races and interruptions
 
 
