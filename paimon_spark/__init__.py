@@ -16,8 +16,8 @@ from paimon_core.lazy import lazy_names
 
 if find_spec("py4j") is None:
     raise MissingDependencyError(
-        "paimon_spark needs all of PySpark, also in a client of Spark Connect: pip install pyspark (pyspark-client is only "
-        "a part of it)"
+        "paimon_spark needs all of PySpark, also in a client of Spark Connect: pip install pyspark (pyspark-client is "
+        "only a part of it)"
     )
 
 if TYPE_CHECKING:
