@@ -26,6 +26,11 @@ T = TypeVar("T")
 _PART = 1 << 20
 """The bytes that a stream collects before it sends them."""
 _TRIES = 5  # attempts to create a directory that other processes remove
+_WRITES = 4
+"""Attempts to write a small file. With ``dfs.data.transfer.protection``, hdfs-native sometimes writes to a data node
+that has everything and has closed the connection, and then reports that all nodes failed.
+"""
+_FAILED = "All nodes failed for write"
 
 
 class HdfsStorage:
@@ -78,8 +83,11 @@ class HdfsStorage:
         """Open a new file under its final name: no reader opens the file before a commit names it."""
         options = self._client.write_options()
         key = _key(path)
-        writer = self._with_parents(path, lambda: self._client.call(path, lambda client: client.create(key, options)))
-        return _Sink(self._client, path, writer)
+
+        def created() -> Any:
+            return self._client.call(path, lambda client: client.create(key, options))
+
+        return _Sink(self._client, path, self._with_parents(path, created), created)
 
     def create_exclusive(self, path: str, data: bytes) -> bool:
         """Create a file by a rename that refuses an existing target.
@@ -270,10 +278,17 @@ class _Source(io.RawIOBase):
 
 
 class _Sink(io.RawIOBase):
-    """A new file that `close` completes and syncs, and that an error in its ``with`` block deletes."""
+    """A new file that `close` completes and syncs, and that an error in its ``with`` block deletes.
 
-    def __init__(self, client: HdfsClient, path: str, writer: Any) -> None:
-        self._client, self._path, self._writer = client, path, writer
+    Args:
+        client: the client.
+        path: the path, which no other process writes to.
+        writer: hdfs-native's writer of the file.
+        again: creates the file again, in place of the one that failed, and returns its writer.
+    """
+
+    def __init__(self, client: HdfsClient, path: str, writer: Any, again: Callable[[], Any]) -> None:
+        self._client, self._path, self._writer, self._again = client, path, writer, again
         self._written = 0
         self._buffer = bytearray()
 
@@ -298,10 +313,23 @@ class _Sink(io.RawIOBase):
         if self.closed:
             return
         try:
-            self._send()
-            self._client.bounded(self._path, self._complete)
+            self._finish()
         finally:
             super().close()
+
+    def _finish(self) -> None:
+        """Send the rest, and complete the file. If that fails, write it again, unless parts were sent before."""
+        data = bytes(self._buffer) if len(self._buffer) == self._written else None
+        for left in reversed(range(_WRITES)):
+            try:
+                self._send()
+                self._client.bounded(self._path, self._complete)
+                return
+            except OSError as error:
+                if data is None or not left or _FAILED not in str(error):
+                    raise
+            self._writer = self._again()
+            self._buffer += data
 
     def _send(self) -> None:
         data = bytes(self._buffer)

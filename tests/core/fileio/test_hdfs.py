@@ -27,6 +27,7 @@ class Cluster:
     def __init__(self):
         self.files, self.directories, self.clients = {}, {"", "/"}, []
         self.rename_fault = None
+        self.lost_ends = 0  # of files whose data node has closed the connection
 
     def client(self, url, config=None, directory=None, **kerberos):
         self.clients.append((url, config, directory, kerberos))
@@ -114,6 +115,9 @@ class Writer:
 
     def close(self):
         assert self.synced == len(self.data), "a file was closed that a power cut may lose"
+        if self.cluster.lost_ends:
+            self.cluster.lost_ends -= 1
+            raise RuntimeError('DataTransferError("All nodes failed for write")')
         self.cluster.files[self.path] = self.data
 
 
@@ -245,6 +249,24 @@ def test_stream_that_fails_leaves_no_file(cluster):
     with pytest.raises(KeyError):
         fail()
     assert cluster.files == {}
+
+
+def test_small_file_is_written_again_if_its_end_is_lost(cluster):
+    cluster.lost_ends = 3
+    FileIO.of(ROOT).write(f"{ROOT}/f", b"small")
+    assert FileIO.of(ROOT).read(f"{ROOT}/f") == b"small"
+    cluster.lost_ends = 4
+    with pytest.raises(OSError, match="All nodes failed for write"):
+        FileIO.of(ROOT).write(f"{ROOT}/g", b"small")
+
+
+def test_stream_that_was_sent_in_parts_is_not_written_again(cluster):
+    cluster.lost_ends = 1
+    sink = FileIO.of(ROOT).create(f"{ROOT}/f")
+    sink.write(b"x" * (1 << 20))
+    sink.write(b"end")
+    with pytest.raises(OSError, match="All nodes failed for write"):
+        sink.close()
 
 
 def test_options_have_the_names_of_hadoop_and_paimon():
