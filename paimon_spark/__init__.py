@@ -11,14 +11,7 @@ path, and `import_table` copies a table of another format.
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from paimon_core.errors import MissingDependencyError
 from paimon_core.lazy import lazy_names
-
-if find_spec("py4j") is None:
-    raise MissingDependencyError(
-        "paimon_spark needs all of PySpark, also in a client of Spark Connect: pip install pyspark (pyspark-client is "
-        "only a part of it)"
-    )
 
 if TYPE_CHECKING:
     from paimon_spark.bucket_shuffle import clustered
@@ -53,6 +46,14 @@ _NAMES = {
     "paimon_spark.upsert": "upsert_batch",
 }
 """The modules of the names, which are imported when a name is first used."""
+
+if find_spec("py4j") is None:
+    from paimon_core.errors import MissingDependencyError  # otherwise, this import would import more
+
+    raise MissingDependencyError(
+        "paimon_spark needs all of PySpark, also in a client of Spark Connect: pip install pyspark (pyspark-client is "
+        "only a part of it)"
+    )
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_names(__name__, _NAMES, __all__)

@@ -167,7 +167,7 @@ def test_table_is_equal_after_pickling(tmp_path):
     assert again.get({"id": 1}) == {"id": 1}
 
 
-def test_connector_without_pyspark_names_what_to_install():
+def test_connector_without_pyspark_names_missing_package():
     """`pyspark-client` has no py4j and no `SparkContext`."""
     code = "import sys; sys.modules['py4j'] = None; import paimon_spark"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

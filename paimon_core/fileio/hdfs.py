@@ -284,7 +284,7 @@ class _Sink(io.RawIOBase):
         client: the client.
         path: the path, which no other process writes to.
         writer: hdfs-native's writer of the file.
-        again: creates the file again, in place of the one that failed, and returns its writer.
+        again: replaces the failed file by an empty one, and returns its writer.
     """
 
     def __init__(self, client: HdfsClient, path: str, writer: Any, again: Callable[[], Any]) -> None:
