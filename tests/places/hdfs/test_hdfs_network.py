@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.places import network
-from tests.support.places.many_names import check_many_names
+from tests.support.places.many_names import by_client, check_many_names
 from tests.support.places.network import Link
 from tests.support.places.rpc_proxy import RPC_MODES, rpc_proxy
 
@@ -40,7 +40,7 @@ def test_operations_survive_fault_at_every_call(link, mode, operation):
 
 @pytest.mark.parametrize("count", [30, pytest.param(100_000, marks=pytest.mark.slow)])
 def test_many_names(link, count):
-    print(f"hdfs: {check_many_names(link, count)}")
+    print(f"hdfs: {check_many_names(link, by_client(link), count, 30, 1)}")
 
 
 def report(operation, mode, link):

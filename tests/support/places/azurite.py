@@ -1,9 +1,11 @@
 """An Azure Blob Storage in memory, as a process: azurite."""
 
+import json
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+import urllib.request
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +17,9 @@ from tests.support.servers import cache, free_port, listens, server
 VERSION = "3.37.0"
 ACCOUNT, KEY = "places", "cGxhY2Vz"
 _INSTALL_SECONDS = 1800
+_FILL = Path(__file__).with_name("azurite_fill.js")
+_FILL_PORTS: dict[int, int] = {}
+"""The port of `_FILL` in each server that runs, by the server's port."""
 
 
 def _program() -> Path:
@@ -39,13 +44,39 @@ def azurite() -> Iterator[int]:
     script = _program()
     with tempfile.TemporaryDirectory() as directory:
         port = free_port()
-        command = ["node", str(script), "--inMemoryPersistence", "--blobHost", "127.0.0.1", "--blobPort", str(port)]
+        command = [
+            "node",
+            "--require",
+            str(_FILL),
+            str(script),
+            "--inMemoryPersistence",
+            "--blobHost",
+            "127.0.0.1",
+            "--blobPort",
+            str(port),
+        ]
         command += ["--skipApiVersionCheck", "--disableTelemetry", "--silent"]
-        accounts = {"AZURITE_ACCOUNTS": f"{ACCOUNT}:{KEY}"}
-        with server(command, Path(directory) / "log", listens(port), environment=accounts):
+        _FILL_PORTS[port] = free_port()
+        environment = {
+            "AZURITE_ACCOUNTS": f"{ACCOUNT}:{KEY}",
+            "AZURITE": str(script.parent),
+            "FILL_PORT": str(_FILL_PORTS[port]),
+        }
+        with server(command, Path(directory) / "log", listens(port), environment=environment):
             with BlobServiceClient.from_connection_string(options(port)["azure.connection.string"]) as client:
                 client.create_container("box")
             yield port
+        del _FILL_PORTS[port]
+
+
+def fill(port: int, directory: str, names: Iterable[str]) -> None:
+    """Put empty blobs into a directory, which begins with the container. A request for each would take minutes."""
+    container, _, prefix = directory.partition("/")
+    first, *others = (f"{prefix}/{name}" for name in names)
+    with BlobServiceClient.from_connection_string(options(port)["azure.connection.string"]) as client:
+        client.get_blob_client(container, first).upload_blob(b"")
+    body = json.dumps({"first": first, "names": others}).encode()
+    urllib.request.urlopen(f"http://127.0.0.1:{_FILL_PORTS[port]}", body, timeout=300).close()
 
 
 def options(port: int) -> dict[str, str]:
