@@ -7,7 +7,7 @@ from tests.support.places.many_names import check_many_names
 from tests.support.places.network import Link
 from tests.support.places.proxy import faulty_proxy
 
-FEW, MANY = 30, 100_000
+FEW, SEVERAL_PAGES, MANY = 30, 11_000, 100_000
 DELETED = 1100
 """Files of a directory that is deleted: more than one batch of every store."""
 PAGE = 7
@@ -30,7 +30,14 @@ def link(store, port, root):
         yield found
 
 
-@pytest.mark.parametrize(("count", "deleted"), [(FEW, FEW), pytest.param(MANY, DELETED, marks=pytest.mark.more)])
+@pytest.mark.parametrize(
+    ("count", "deleted"),
+    [
+        (FEW, FEW),
+        pytest.param(SEVERAL_PAGES, DELETED, marks=pytest.mark.more),
+        pytest.param(MANY, DELETED, marks=pytest.mark.slow),  # two servers look at every name for each page
+    ],
+)
 def test_many_names(store, port, link, count, deleted, monkeypatch):
     page = store.page
     if store.name == "oss" and count == FEW:

@@ -16,7 +16,7 @@ Fill: TypeAlias = Callable[[str, Collection[str]], None]
 """A function that puts empty files with these names into a directory."""
 
 _THREADS = 32
-_BYTES_FOR_EACH_NAME = 2500
+_BYTES_FOR_EACH_NAME = 2000
 """The most memory of a listing: its entries, and those of the client."""
 _FIXED_BYTES = 64 << 20
 """The most memory of a listing besides: pages that are decoded, and connections."""
