@@ -53,7 +53,7 @@ def _make_bucket(port: int) -> None:
 def fill(port: int, directory: str, names: Iterable[str]) -> None:
     """Put empty objects into a directory, which begins with the bucket, of a server on a disk.
 
-    A request for each would take an hour: each compares the name with those of all objects.
+    A request for each would take an hour: each compares its name with every object's name.
     """
     first, *others = names
     bucket, _, prefix = directory.partition("/")
