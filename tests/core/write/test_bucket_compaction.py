@@ -177,7 +177,7 @@ def test_small_file_ratio_selects_rewritten_files(tmp_path, ratio, are_moved):
 
 
 def test_deletes_stay_while_higher_levels_have_files(tmp_path):
-    amplification = {"compaction.max-size-amplification-percent": "1000"}  # the files of one row are large for their rows
+    amplification = {"compaction.max-size-amplification-percent": "1000"}  # a file of one row is not much smaller
     table = keyed_table(tmp_path / "t", bucket="1", write_only="true", **amplification)
     table.write(orders(*((i, "x" * 50, i) for i in range(2000))))
     table.compact(full=True)
