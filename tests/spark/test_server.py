@@ -16,6 +16,7 @@ import pytest
 import paimon_spark
 from paimon_core import Table
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, UnsupportedError
+from paimon_spark.internals import gateway_server
 from paimon_spark.server import Address, check_addresses
 from tests.spark.conftest import free_port
 from tests.support.command import run
@@ -196,6 +197,37 @@ def test_clients_without_package_use_catalog(spark, tmp_path):
         assert server.authenticated == {"connect": False, "thrift": False}, "the token is of the former server"
         assert beeline(again[1], "SELECT count(*) FROM served.shop.orders")[0] == ["3"]
     assert Table.open(f"{tmp_path}/shop.db/orders").to_arrow().num_rows == 3
+
+
+def closed_connections(spark):
+    """The closed connections to Python that the JVM keeps."""
+    client = gateway_server(spark.sparkContext).getCallbackClient()
+    field = spark._jvm.java.lang.Class.forName("py4j.CallbackClient").getDeclaredField("connections")
+    field.setAccessible(True)
+    return [kept for kept in field.get(client).toArray() if kept.getSocket() is None]
+
+
+@pytest.mark.more
+@pytest.mark.spark
+def test_statement_leaves_no_closed_connection_behind(spark, tmp_path):
+    """A MERGE calls Python inside a call to Python, in a thread that ends afterwards."""
+    paimon_spark.catalog(spark, "lasting", warehouse=str(tmp_path / "w"))
+    spark.sql("CREATE DATABASE lasting.db")
+    spark.sql("CREATE TABLE lasting.db.t (k INT, n INT) TBLPROPERTIES ('primary-key' = 'k', 'bucket' = '1')")
+    address = f"127.0.0.1:{free_port()}"
+    with paimon_spark.serve(spark, thrift=address):
+        before = len(closed_connections(spark))
+        connection = spark._jvm.java.sql.DriverManager.getConnection(f"jdbc:hive2://{address}")
+        for _ in range(2):
+            statement = connection.createStatement()
+            statement.execute(
+                "MERGE INTO lasting.db.t t USING (SELECT 1 AS k, 1 AS n) s ON t.k = s.k "
+                "WHEN MATCHED THEN UPDATE SET n = t.n + s.n WHEN NOT MATCHED THEN INSERT *"
+            )
+            statement.close()
+        connection.close()
+        assert len(closed_connections(spark)) == before
+    assert [tuple(row) for row in spark.sql("SELECT * FROM lasting.db.t").collect()] == [(1, 2)]
 
 
 @pytest.mark.more

@@ -13,7 +13,7 @@ import py4j.PythonClient;
  * py4j itself, which serve calls from Python, keep their connections.
  */
 public class Connections {
-  private static final ThreadLocal CALLS = new ThreadLocal();
+  private static final ThreadLocal CALLS = new ThreadLocal();  // int[1]: the calls since the outermost one began
   private static volatile GatewayServer server;
   private static volatile Method taking;
 
@@ -29,10 +29,13 @@ public class Connections {
 
   /** Record that this thread calls Python; return true unless it is already inside a call to Python. */
   static boolean begin() {
-    boolean outermost = CALLS.get() == null;
+    int[] calls = (int[]) CALLS.get();
+    boolean outermost = calls == null;
     if (outermost) {
-      CALLS.set(Boolean.TRUE);
+      calls = new int[1];
+      CALLS.set(calls);
     }
+    calls[0]++;
     return outermost;
   }
 
@@ -41,6 +44,7 @@ public class Connections {
     if (!outermost) {
       return;
     }
+    int calls = ((int[]) CALLS.get())[0];
     CALLS.remove();
     if (server == null || !(server.getCallbackClient() instanceof PythonClient) || servesPython()) {
       return;
@@ -51,7 +55,10 @@ public class Connections {
       return;
     }
     try {
-      taking.invoke(client, new Object[0]);  // or the client would keep the closed connection forever
+      // Every call has added it to the connections that the client keeps, also a call inside another one.
+      for (int i = 0; i < calls; i++) {
+        taking.invoke(client, new Object[0]);
+      }
     } catch (ReflectiveOperationException error) {
       throw new IllegalStateException(error);
     }
