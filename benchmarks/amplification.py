@@ -1,7 +1,8 @@
 """``python -m benchmarks.amplification``: what limits on the size of newer runs cost in writes and save in reads.
 
-For several kinds of keys and values of ``compaction.max-size-amplification-percent``, the rows in files for each row of
-the table, averaged over the states after every tenth commit, and the bytes written for each byte that writers flushed.
+The limits are values of ``compaction.max-size-amplification-percent``. For each of them, and for several kinds of keys,
+it prints two numbers. The first is the rows in files for each row of the table, averaged over the states after every
+tenth commit. The second is the bytes written for each byte that writers flushed.
 """
 
 import tempfile

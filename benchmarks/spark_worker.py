@@ -237,7 +237,7 @@ class Side:
     def views(self, command):
         """Show Parquet files under the names of their tables, in a session of their own for the database ``plain``.
 
-        ``stored``: other files of some tables, of which only the rows with the flag ``kept`` count.
+        ``stored``: other files of some tables. A filter on the flag ``kept`` leaves out superseded rows.
         """
         session = self.others[command.get("database", "plain")] = self.spark.newSession()
         for file in sorted(Path(command["folder"]).glob("*.parquet")):
