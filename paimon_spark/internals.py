@@ -481,6 +481,21 @@ def gateway_server(context: SparkContext) -> Any:
     return JavaObject("GATEWAY_SERVER", gateway._gateway_client)
 
 
+def keep_connection_once(context: SparkContext) -> None:
+    """Let py4j's client keep the connection of a thread at most once.
+
+    py4j keeps it after each command, also after a command inside another one: Python calls Java, Java calls Python, and
+    Python calls Java again. When the thread ends, it forgets the connection once, so a closed connection would remain.
+    """
+    client: Any = context._gateway._gateway_client  # type: ignore[union-attr]
+
+    def give_back(connection: Any) -> None:
+        if connection not in client.deque:  # no other thread gives it back: a connection belongs to one
+            client.deque.append(connection)
+
+    client._give_back_connection = give_back
+
+
 def answer_outside_of_main_thread(context: SparkContext) -> None:
     """Let Python answer callbacks from Java in separate threads, also after Ctrl-C.
 

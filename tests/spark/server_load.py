@@ -3,10 +3,12 @@
 Every client merges into the same keyed table, appends to the same log, reads both, and reconnects from time to time.
 Clients of Spark Connect run in a process of their own, clients of JDBC in the JVM of the server. At the end, the tables
 contain what was acknowledged. The report gives threads, sockets and memory of the idle server after a warm-up and after
-each of ``--rounds`` rounds: what a server leaks grows from round to round. ``--heap-dump FILE`` keeps the last heap.
+each of ``--rounds`` rounds: what a server leaks grows from round to round. ``--heap-dump FILE`` keeps the last heap;
+``--trace`` also prints which lines of Python hold more memory after a round than before it.
 """
 
 import argparse
+import ctypes
 import gc
 import json
 import os
@@ -16,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +26,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import psutil
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 import paimon_spark
@@ -55,6 +59,8 @@ class Usage:
     heap_mb: int
     jvm_rss_mb: int
     python_rss_mb: int
+    python_memory: dict[str, int]
+    """What the resident memory of Python consists of (see ``python_memory``)."""
     kinds: dict[str, int]
     """The most frequent names of threads of the JVM, without their numbers."""
     classes: dict[str, str]
@@ -79,9 +85,53 @@ def usage(spark: SparkSession) -> Usage:
         heap_mb=factory.getMemoryMXBean().getHeapMemoryUsage().getUsed() >> 20,
         jvm_rss_mb=jvm.memory_info().rss >> 20,
         python_rss_mb=own.memory_info().rss >> 20,
+        python_memory=python_memory(),
         kinds=dict(Counter(map(_kind, _thread_names(spark))).most_common(8)),
         classes=_classes(spark),
     )
+
+
+class _MallocInfo(ctypes.Structure):
+    """``struct mallinfo2`` of glibc 2.33 and later (``man 3 mallinfo``): ten sizes in bytes or counts."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in [
+            "arena",
+            "ordblks",
+            "smblks",
+            "hblks",
+            "hblkhd",
+            "usmblks",
+            "fsmblks",
+            "uordblks",
+            "fordblks",
+            "keepcost",
+        ]
+    ]
+
+
+def python_memory() -> dict[str, int]:
+    """Return the memory of this process by owner, in KiB, and the number of its objects.
+
+    ``traced`` is what Python's allocators gave out (0 without ``--trace``), ``arrow`` what the default pool of pyarrow
+    gave out, ``malloc`` and ``malloc free`` what glibc gave out and what it keeps although it is free.
+    """
+    libc = ctypes.CDLL(None)
+    libc.mallinfo2.restype = _MallocInfo
+    info = libc.mallinfo2()
+    return {
+        "traced": tracemalloc.get_traced_memory()[0] >> 10,
+        "arrow": pa.total_allocated_bytes() >> 10,
+        "malloc": (info.uordblks + info.hblkhd) >> 10,
+        "malloc free": info.fordblks >> 10,
+        "objects": len(gc.get_objects()),
+    }
+
+
+def growth(before: tracemalloc.Snapshot, after: tracemalloc.Snapshot) -> list[str]:
+    """Return the lines of Python that hold most memory more than before."""
+    return [str(line) for line in after.compare_to(before, "lineno")[:25]]
 
 
 def _jcmd(spark: SparkSession, *command: str) -> str:
@@ -190,7 +240,7 @@ def round_of_clients(spark: SparkSession, addresses: tuple[str, str], clients: i
     return own + json.loads(output.splitlines()[-1])
 
 
-def main(minutes: float, clients: int, warm_up: float, number: int, heap_dump: str | None) -> bool:
+def main(minutes: float, clients: int, warm_up: float, number: int, heap_dump: str | None, trace: bool) -> bool:
     """Run the clients, print the report, and return True if nothing failed."""
     builder = SparkSession.builder.master("local[*]")
     for key, value in SETTINGS.items():
@@ -198,6 +248,8 @@ def main(minutes: float, clients: int, warm_up: float, number: int, heap_dump: s
             builder = builder.config(key, value)
     builder = builder.config("spark.driver.memory", "2g").config("spark.sql.shuffle.partitions", "2")
     spark = builder.getOrCreate()
+    if trace:
+        tracemalloc.start()
     warehouse = tempfile.mkdtemp()
     paimon_spark.catalog(spark, "served", warehouse=warehouse)
     for statement in TABLES:
@@ -207,8 +259,11 @@ def main(minutes: float, clients: int, warm_up: float, number: int, heap_dump: s
         rounds = [round_of_clients(spark, addresses, clients, warm_up * 60)]
         usages = [usage(spark)]
         for _ in range(number):
+            before = tracemalloc.take_snapshot() if trace else None
             rounds.append(round_of_clients(spark, addresses, clients, minutes * 60 / number))
             usages.append(usage(spark))
+            if before is not None:
+                print("\n".join(growth(before, tracemalloc.take_snapshot())))
             print(json.dumps(asdict(usages[-1]), indent=1), flush=True)
         if heap_dump:
             _jcmd(spark, "GC.heap_dump", os.path.abspath(heap_dump))
@@ -235,6 +290,7 @@ if __name__ == "__main__":
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--heap-dump")
+    parser.add_argument("--trace", action="store_true")
     parser.add_argument("--connect")
     parser.add_argument("--end", type=float)
     parser.add_argument("--numbers", default="")
@@ -242,4 +298,4 @@ if __name__ == "__main__":
     if given.connect:
         connect_clients(f"sc://{given.connect}", list(map(int, given.numbers.split(","))), given.end)
     else:
-        sys.exit(not main(given.minutes, given.clients, given.warm_up, given.rounds, given.heap_dump))
+        sys.exit(not main(given.minutes, given.clients, given.warm_up, given.rounds, given.heap_dump, given.trace))

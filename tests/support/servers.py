@@ -91,3 +91,12 @@ def server(
             process.wait()
         watch.kill()
         watch.communicate()
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
+    """Wait until a condition holds. Raises TimeoutError."""
+    end = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > end:
+            raise TimeoutError(f"not within {seconds} s")
+        time.sleep(0.05)

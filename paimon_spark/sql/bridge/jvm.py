@@ -14,7 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
-from paimon_spark.internals import check_names, gateway_server, java_session
+from paimon_spark.internals import check_names, gateway_server, java_session, keep_connection_once
 from paimon_spark.sql.bridge.compiler import RELATIONS, add_classes, has_class, java_class
 
 PACKAGE = "paimon.python"
@@ -86,6 +86,7 @@ class Jvm:
         if self.gateway not in self._checked:
             self._add_classes()
             self.type(PACKAGE).Connections.use(gateway_server(self._context))
+            keep_connection_once(self._context)
             self.check()
         return self.type(PACKAGE)
 

@@ -7,8 +7,7 @@ import hashlib
 import os
 import shutil
 import subprocess
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -131,15 +130,6 @@ class HiveJudge(JavaCatalog):
         """Start it. ``options``: further options of the catalog, with underscores for dots."""
         given = {key.replace("_", "."): value for key, value in options.items()}
         super().__init__("HiveJudge", log, {"metastore": "hive", "uri": uri, "warehouse": warehouse, **given})
-
-
-def wait_until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
-    """Wait until a condition holds. Raises TimeoutError."""
-    end = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > end:
-            raise TimeoutError(f"not within {seconds} s")
-        time.sleep(0.05)
 
 
 def _jars(name: str) -> Path:
