@@ -55,7 +55,7 @@ def test_both_engines_compact_in_turns(judge, name, rng, kind, file_format):
 
 
 @pytest.mark.parametrize("full", [False, True], ids=["minor", "full"])
-@pytest.mark.parametrize("count", [3, 4, 5, 7])
+@pytest.mark.parametrize("count", [3, 5, *(pytest.param(count, marks=pytest.mark.slow) for count in (4, 7))])
 @pytest.mark.parametrize("kind", [PLAIN, BUCKETS], ids=lambda kind: kind.name)
 def test_both_engines_pick_same_files(judge, name, rng, kind, count, full):
     """Of two tables of equal files one is compacted by us, the other by Java. We differ where the plan says so: full

@@ -62,7 +62,9 @@ def play(profile: Profile, first_seed: int, steps: int) -> int:
 
 
 @pytest.mark.drawn
-@pytest.mark.parametrize("name", PROFILES)
+@pytest.mark.parametrize(
+    "name", [name if name == "everything" else pytest.param(name, marks=pytest.mark.slow) for name in PROFILES]
+)
 def test_every_promise_is_kept(name, seed):
     assert play(PROFILES[name], seed * 10**9, SHARD) > 5
 

@@ -4,7 +4,8 @@ Every client merges into the same keyed table, appends to the same log, reads bo
 Clients of Spark Connect run in a process of their own, clients of JDBC in the JVM of the server. At the end, the tables
 contain what was acknowledged. The report gives threads, sockets and memory of the idle server after a warm-up and after
 each of ``--rounds`` rounds: what a server leaks grows from round to round. ``--heap-dump FILE`` keeps the last heap;
-``--trace`` also prints which lines of Python hold more memory after a round than before it.
+``--trace`` also prints which lines of Python hold more memory after a round than before it. The caches of metadata
+fill for hours. ``--small-caches`` gives them less than a round needs, so that whatever still grows is a leak.
 """
 
 import argparse
@@ -31,6 +32,7 @@ from pyspark.sql import SparkSession
 
 import paimon_spark
 from paimon_core import Table
+from paimon_core.manifest import manifests
 from tests.spark.conftest import SETTINGS, free_port
 
 RECONNECT = 25
@@ -94,21 +96,8 @@ def usage(spark: SparkSession) -> Usage:
 class _MallocInfo(ctypes.Structure):
     """``struct mallinfo2`` of glibc 2.33 and later (``man 3 mallinfo``): ten sizes in bytes or counts."""
 
-    _fields_ = [
-        (name, ctypes.c_size_t)
-        for name in [
-            "arena",
-            "ordblks",
-            "smblks",
-            "hblks",
-            "hblkhd",
-            "usmblks",
-            "fsmblks",
-            "uordblks",
-            "fordblks",
-            "keepcost",
-        ]
-    ]
+    _names = ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
+    _fields_ = tuple((name, ctypes.c_size_t) for name in _names)
 
 
 def python_memory() -> dict[str, int]:
@@ -240,8 +229,14 @@ def round_of_clients(spark: SparkSession, addresses: tuple[str, str], clients: i
     return own + json.loads(output.splitlines()[-1])
 
 
-def main(minutes: float, clients: int, warm_up: float, number: int, heap_dump: str | None, trace: bool) -> bool:
+def main(
+    minutes: float, clients: int, warm_up: float, number: int, heap_dump: str | None, trace: bool, small: bool
+) -> bool:
     """Run the clients, print the report, and return True if nothing failed."""
+    options = {}
+    if small:
+        options["cache.manifest.small-file-memory"] = "256 kb"
+        manifests._DECODED._most = manifests._DECODED_LISTS._most = 500
     builder = SparkSession.builder.master("local[*]")
     for key, value in SETTINGS.items():
         if not key.endswith("JavaOptions"):
@@ -251,7 +246,7 @@ def main(minutes: float, clients: int, warm_up: float, number: int, heap_dump: s
     if trace:
         tracemalloc.start()
     warehouse = tempfile.mkdtemp()
-    paimon_spark.catalog(spark, "served", warehouse=warehouse)
+    paimon_spark.catalog(spark, "served", warehouse=warehouse, options=options)
     for statement in TABLES:
         spark.sql(statement)
     addresses = (f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}")
@@ -291,6 +286,7 @@ if __name__ == "__main__":
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--heap-dump")
     parser.add_argument("--trace", action="store_true")
+    parser.add_argument("--small-caches", action="store_true")
     parser.add_argument("--connect")
     parser.add_argument("--end", type=float)
     parser.add_argument("--numbers", default="")
@@ -298,4 +294,5 @@ if __name__ == "__main__":
     if given.connect:
         connect_clients(f"sc://{given.connect}", list(map(int, given.numbers.split(","))), given.end)
     else:
-        sys.exit(not main(given.minutes, given.clients, given.warm_up, given.rounds, given.heap_dump, given.trace))
+        held = (given.heap_dump, given.trace, given.small_caches)
+        sys.exit(not main(given.minutes, given.clients, given.warm_up, given.rounds, *held))

@@ -22,7 +22,7 @@ FILE_OF_FEW = HERE / "test_format.py"
     ("mode", "some"),
     [
         pytest.param("connect", FEW, marks=pytest.mark.more),
-        pytest.param("connect", "upserted_once or replaces_table or update_delete", marks=pytest.mark.more),
+        pytest.param("connect", "upserted_once or replaces_table or update_delete", marks=pytest.mark.slow),
         # The clusters differ only in who starts the executors, so each cluster runs some of the tests.
         pytest.param(
             "cluster",

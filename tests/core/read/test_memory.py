@@ -250,7 +250,7 @@ def merge_bulky(tmp_path, format_: str, runs: int, compacted: bool, engine: str,
     assert megabytes >= result * 1196 >> 20
 
 
-@pytest.mark.parametrize("format_", ["parquet", "orc"])
+@pytest.mark.parametrize("format_", ["parquet", pytest.param("orc", marks=pytest.mark.slow)])
 @pytest.mark.more
 def test_highly_compressed_rows_stay_in_memory_bounds(tmp_path, format_):
     merge_bulky(tmp_path, format_, 8, compacted=False, engine="deduplicate", times=2)
