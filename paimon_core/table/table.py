@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from paimon_core.inspect.system_tables.table_registry import system_table_kind
     from paimon_core.inspect.verify.repair import RepairReport, repair
     from paimon_core.migration.add_files import AddedFiles, add_files
+    from paimon_core.operations.alter import alter
     from paimon_core.operations.compaction.request import CompactionArguments
     from paimon_core.operations.compaction.restore import restore
     from paimon_core.operations.history.rollback import rollback, target_of
@@ -53,6 +54,7 @@ else:
     system_table_kind = deferred("paimon_core.inspect.system_tables.table_registry", "system_table_kind")
     repair = deferred("paimon_core.inspect.verify.repair", "repair")
     add_files = deferred("paimon_core.migration.add_files", "add_files")
+    alter = deferred("paimon_core.operations.alter", "alter")
     restore = deferred("paimon_core.operations.compaction.restore", "restore")
     rollback = deferred("paimon_core.operations.history.rollback", "rollback")
     target_of = deferred("paimon_core.operations.history.rollback", "target_of")
@@ -362,7 +364,7 @@ class Table(ChangeableTable):
 
         `changes` may be a function of the newest schema: it is called again if another process changes the schema.
         """
-        return Table(self._writable().alter(changes))
+        return Table(alter(self._writable(), changes))
 
     # ---- inside
 

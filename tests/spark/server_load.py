@@ -5,7 +5,7 @@ Clients of Spark Connect run in a process of their own, clients of JDBC in the J
 contain what was acknowledged. The report gives threads, sockets and memory of the idle server after a warm-up and after
 each of ``--rounds`` rounds: what a server leaks grows from round to round. ``--heap-dump FILE`` keeps the last heap;
 ``--trace`` also prints which lines of Python hold more memory after a round than before it. The caches of metadata
-fill for hours. ``--small-caches`` gives them less than a round needs, so that whatever still grows is a leak.
+fill for hours. ``--small-caches`` gives them less than a round needs: then what still grows is a leak.
 """
 
 import argparse
@@ -103,8 +103,8 @@ class _MallocInfo(ctypes.Structure):
 def python_memory() -> dict[str, int]:
     """Return the memory of this process by owner, in KiB, and the number of its objects.
 
-    ``traced`` is what Python's allocators gave out (0 without ``--trace``), ``arrow`` what the default pool of pyarrow
-    gave out, ``malloc`` and ``malloc free`` what glibc gave out and what it keeps although it is free.
+    ``traced``: given out by Python's allocators; 0 without ``--trace``. ``arrow``: given out by pyarrow's default pool.
+    ``malloc``: given out by glibc. ``malloc free``: kept by glibc although it is free.
     """
     libc = ctypes.CDLL(None)
     libc.mallinfo2.restype = _MallocInfo
