@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, UnsupportedError
 from paimon_spark.internals import is_classic
 from paimon_spark.session_checks import check_session
-from paimon_spark.spark_servers import ConnectService, ThriftService, has_ended
+from paimon_spark.spark_servers import ConnectService, ThriftService, has_ended, has_stopped
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.format import install_format
 
@@ -137,7 +137,8 @@ class Server:
         """
         self._until_idle(grace)
         cancelled = self.running()
-        if cancelled:
+        stopped = has_stopped(self.spark)
+        if cancelled and not stopped:
             self.spark.sparkContext.cancelAllJobs()
             for service in self._services:
                 service.cancel()
@@ -146,7 +147,7 @@ class Server:
             service.stop()
         jvm = Jvm(self.spark)
         jvm.call("ServerEnd", "expect")
-        for key, value in self._settings.items():
+        for key, value in self._settings.items() if not stopped else ():
             jvm.set_in_context(key, value)
         return cancelled
 

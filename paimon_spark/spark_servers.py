@@ -48,6 +48,7 @@ class ConnectService:
         self._jvm = jvm
         self._service = jvm.type(_CONNECT)
         _started("Spark Connect", self._service.start, jvm.spark.sparkContext._jsc.sc())
+        self.running()  # creates what Spark creates on first use, and could not create once the context is stopped
 
     def running(self) -> int:
         """Return the number of statements that run now."""
@@ -127,6 +128,12 @@ def end(spark: SparkSession) -> None:
         if process is not None:
             process.stdin.close()
             process.wait(_SECONDS)
+
+
+def has_stopped(spark: SparkSession) -> bool:
+    """Return True if the context of a session is stopped, for example by ``spark.stop()``."""
+    context = spark.sparkContext._jsc
+    return context is None or bool(context.sc().isStopped())
 
 
 def has_ended(spark: SparkSession) -> bool:

@@ -263,3 +263,27 @@ def test_end_of_command_ends_jvm(tmp_path, number, status, message):
         process.send_signal(number)
         assert message in "".join(lines)  # which ends when the JVM, which inherited the pipe, has ended
     assert process.returncode == status
+
+
+STOPPED = """
+import sys
+import paimon_spark
+
+warehouse, connect, thrift = sys.argv[1:]
+for _ in range(2):
+    spark = paimon_spark.session(warehouse=warehouse)
+    with paimon_spark.serve(spark, connect=connect, thrift=thrift) as server:
+        assert server.running() == 0
+        spark.stop()
+print("served twice")
+"""
+
+
+@pytest.mark.more
+@pytest.mark.spark
+def test_session_stops_while_it_is_served(tmp_path):
+    """Its server stops, too, and leaves its addresses to the next one."""
+    addresses = [f"127.0.0.1:{free_port()}" for _ in range(2)]
+    program = [sys.executable, "-c", STOPPED, str(tmp_path), *addresses]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stdout) == (0, "served twice\n"), done.stderr[-2000:]
