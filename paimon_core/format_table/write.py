@@ -207,11 +207,14 @@ def predicate_of(schema: TableSchema, values: Mapping[str, Value]) -> Predicate:
     return TRUE if found is None else bind(found, schema.partition_fields)
 
 
-def partition_of(schema: TableSchema, given: Mapping[str, Value], table: str) -> dict[str, Value]:
+def partition_of(schema: TableSchema, given: Mapping[str, Value] | str, table: str) -> dict[str, Value]:
     """Return values of partition columns as Arrow returns them. A text stands for a value of any type.
 
-    Raises InvalidInputError for a name that is no partition column, and for a value of another type.
+    Raises InvalidInputError for anything but a mapping, for a name that is no partition column, and for a value of
+    another type.
     """
+    if not isinstance(given, Mapping):
+        raise InvalidInputError(f"a partition of {table} must be a mapping of columns to values, not {given!r}")
     values = {}
     for name, value in given.items():
         if name not in schema.partition_keys:

@@ -158,9 +158,7 @@ class FormatTable(ReadableRows):
         option, options = DYNAMIC_PARTITION_OVERWRITE, self._schema.options
         if partition is None and options.has(option) and options.value(option):
             partition = DYNAMIC
-        if isinstance(partition, str) and partition != DYNAMIC:
-            raise InvalidInputError(f"partition must be a mapping, None or {DYNAMIC!r}, not {partition!r}")
-        values = self._values_of(partition) if isinstance(partition, Mapping) else {}
+        values = {} if partition is None or partition == DYNAMIC else self._values_of(partition)
         staged = self._staged(data, values)
         self.publish(staged, DYNAMIC if partition == DYNAMIC else values)
         return sum(file.rows for file in staged)
@@ -176,7 +174,7 @@ class FormatTable(ReadableRows):
         """
         if not partition:
             raise InvalidInputError(f"no partition of {self.name} is named: name its columns, or truncate the table")
-        self.publish([], partition)
+        self.publish([], self._values_of(partition))
 
     def add_partition(self, partition: Mapping[str, Value]) -> bool:
         """Add a partition without rows; return False if the partition exists.
@@ -314,7 +312,7 @@ class FormatTable(ReadableRows):
                 found.setdefault(directory, FormatPartition(directory, file.values))
         return list(found.values())
 
-    def _values_of(self, partition: Mapping[str, Value]) -> dict[str, Value]:
+    def _values_of(self, partition: Mapping[str, Value] | str) -> dict[str, Value]:
         return partition_of(self._schema, partition, self.name)
 
     def _where(self, partition: Mapping[str, Value]) -> Predicate:

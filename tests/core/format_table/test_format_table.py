@@ -2,6 +2,7 @@
 
 import datetime as dt
 import pickle
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -114,6 +115,22 @@ def test_partitions_are_directories(make):
     Path(table.path, "dt=yesterday").mkdir()
     with pytest.raises(InvalidInputError, match="dt=yesterday: 'yesterday' is not a value of column 'dt', a DATE"):
         table.to_arrow()
+
+
+@pytest.mark.parametrize("wrong", [[{"dt": dt.date(2024, 1, 1)}], 7, "dt=2024-01-01"], ids=["list", "number", "text"])
+def test_partition_that_is_no_mapping_changes_nothing(make, wrong):
+    table = make(ROWS.schema, ["dt", "p"])
+    table.write(ROWS)
+    before = (ids(table), table.partitions())
+    for change in (
+        partial(table.overwrite, ROWS),
+        table.drop_partitions,
+        table.truncate_partitions,
+        table.add_partition,
+    ):
+        with pytest.raises(InvalidInputError, match="must be a mapping"):
+            change(wrong)
+    assert (ids(table), table.partitions()) == before
 
 
 @pytest.mark.parametrize(
