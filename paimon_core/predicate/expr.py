@@ -100,6 +100,12 @@ def column_of(name: str) -> str:
 _PATH_PART = re.compile(r"`((?:[^`]|``)+)`|([^`.]+)")
 
 
+def unquoted(text: str) -> str:
+    """Return the name of a column that is written in backticks; other texts are returned as they are."""
+    match = _PATH_PART.fullmatch(text)
+    return match[1].replace("``", "`") if match and match[1] else text
+
+
 def path_of(text: str) -> FieldPath | None:
     """Return the path that a text such as ``a.b`` or ``a.`odd name``` names; `None`: the text is no path."""
     parts, at = [], 0

@@ -26,6 +26,7 @@ from paimon_core.predicate.expr import (
     conjunction,
     disjunction,
     path_of,
+    unquoted,
     quoted,
 )
 from paimon_core.predicate.literal import Fit, fit
@@ -286,8 +287,9 @@ def bind(p: Predicate, fields: Sequence[DataField]) -> Predicate:
 def find_path(fields: Sequence[DataField], name: str, where: str) -> tuple[str, DataType]:
     """Return the name and the type of a column, or the path and the type of a field of a struct or of variants.
 
-    A column that is called ``a.b`` hides the field ``b`` of the column ``a``, unless ``name`` is a `FieldPath`. A field
-    of a struct that may be NULL may be NULL too.
+    A column that is called ``a.b`` hides the field ``b`` of the column ``a``, unless ``name`` is a `FieldPath`.
+    Backticks around a name are left out, unless a column has them. A field of a struct that may be NULL may be NULL
+    too.
 
     Args:
         fields: the columns.
@@ -298,12 +300,13 @@ def find_path(fields: Sequence[DataField], name: str, where: str) -> tuple[str, 
     Raises InvalidInputError if no column, or no field, has the name, or if a variant has no such path or type.
     """
     path = name if isinstance(name, FieldPath) else None
-    if path is None and not ColumnNames(f.name for f in fields).positions(name):
+    named = bool(ColumnNames(f.name for f in fields).positions(name))
+    if path is None and not named:
         path = variant_path_of(name) or path_of(name)
     if isinstance(path, VariantPath):
         return _find_in_variants(fields, path, where)
     if path is None:
-        field = find_column(fields, name, where)
+        field = find_column(fields, name if named else unquoted(name), where)
         return field.name, field.type
     text = ".".join(path.parts)
     if (
