@@ -26,8 +26,8 @@ from paimon_core.predicate.expr import (
     conjunction,
     disjunction,
     path_of,
-    unquoted,
     quoted,
+    unquoted,
 )
 from paimon_core.predicate.literal import Fit, fit
 from paimon_core.predicate.parse import variant_path_of

@@ -157,7 +157,7 @@ def test_backticks_around_a_whole_column(tmp_path):
     table.write(pa.Table.from_pylist([{"a.b": 1, "x `y": "t", "a": {"b": 2}}], columns))
     found = table.to_arrow(["`x ``y`", "`A.b`", "`a`.`b`"], filter="`a.b` = 1 AND `x ``y` = 't'").to_pylist()
     assert found == [{"x `y": "t", "a.b": 1, "`a`.`b`": 2}]
-    with pytest.raises(InvalidInputError, match="column 'a.c' does not exist"):
+    with pytest.raises(InvalidInputError, match=r"column 'a\.c' does not exist"):
         table.to_arrow(["`a.c`"])
     with pytest.raises(InvalidInputError, match="names a column twice"):
         table.to_arrow(["`a.b`", "a.b"])
