@@ -4,9 +4,9 @@ Exits with 1 if a row became slower than in the kept runs, relative to Parquet o
 """
 
 import argparse
-import itertools
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks import (
@@ -61,22 +61,22 @@ def main() -> None:
     parser.add_argument("--opponents", nargs="*", choices=("pypaimon", "java"), default=["pypaimon", "java"])
     parser.add_argument("--output", type=Path, default=Path("artifacts"))
     keep_help = "add the ratios to benchmarks/history.jsonl, and redraw docs/reference/performance.md"
+    add_help = "begin with the rows of an interrupted run: its benchmarks.json, which each part saves"
+    parser.add_argument("--add", type=Path, help=add_help)
     parser.add_argument("--keep", action="store_true", help=keep_help)
     chosen = parser.parse_args()
-    print(report.machine(), report.header(), sep="\n", flush=True)
-    done: list[Row] = []
+    done = report.load(chosen.add) if chosen.add else []
+    print(report.machine(), report.header(), *map(report.line, done), sep="\n", flush=True)
     with tempfile.TemporaryDirectory(prefix="paimon-benchmarks-") as place:
         warehouse = Path(place)
         with opponents(warehouse, frozenset(chosen.opponents)) as workers:
             arena = Arena(warehouse, chosen.rows, chosen.rounds, workers, chosen.files)
-            for row in itertools.chain.from_iterable(PARTS[part](arena) for part in chosen.parts if part in PARTS):
-                done.append(row)
-                print(report.line(row), flush=True)
+            for part in (part for part in chosen.parts if part in PARTS):
+                measure(PARTS[part](arena), done, chosen.output)
         sides = ("ours", "java") if "java" in chosen.opponents else ("ours",)
         for part in (part for part in chosen.parts if part in THROUGH_SPARK):
-            for row in THROUGH_SPARK[part](Arena(warehouse, chosen.rows, chosen.rounds, {}), sides):
-                done.append(row)
-                print(report.line(row), flush=True)
+            rows = THROUGH_SPARK[part](Arena(warehouse, chosen.rows, chosen.rounds, {}), sides)
+            measure(rows, done, chosen.output)
         saved = report.save(done, chosen.output)
         print(*saved, sep="\n")
     slower = history.slower(history.ratios_of(done), history.earlier())
@@ -85,6 +85,14 @@ def main() -> None:
         pictures.main(next(str(path) for path in saved if path.suffix == ".json"))
     if slower:
         sys.exit("\n".join(slower))
+
+
+def measure(rows: Iterable[Row], done: list[Row], directory: Path) -> None:
+    """Measure the rows of a part, print each of them and add it to ``done``, and save what is done so far."""
+    for row in rows:
+        done.append(row)
+        print(report.line(row), flush=True)
+    report.save(done, directory)
 
 
 if __name__ == "__main__":

@@ -63,6 +63,12 @@ class Row:
         """Every number measured."""
         return asdict(self)
 
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> "Row":
+        """Return the row with the numbers of `as_json`."""
+        timings = {who: [Timing(**timing) for timing in rounds] for who, rounds in row["timings"].items()}
+        return cls(**{**row, "timings": timings})
+
 
 def timed(work: Callable[[], int]) -> Timing:
     """Do ``work``, which says how many rows it handled, in this process."""

@@ -90,6 +90,11 @@ def save(rows: Sequence[Row], directory: Path) -> list[Path]:
     return [text, raw, picture]
 
 
+def load(file: Path) -> list[Row]:
+    """Return the rows of a ``benchmarks.json``."""
+    return [Row.from_json(row) for row in json.loads(file.read_text())["rows"]]
+
+
 def svg(rows: Sequence[Row]) -> str:
     """Bars of rows per second, or of queries, each group scaled to its fastest; least wall time of each contestant."""
     parts, y = [], 40

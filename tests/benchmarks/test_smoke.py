@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from benchmarks import __main__ as benchmark
 from benchmarks import advice, engine, files, indexes, lsm, maintenance, metadata, report, rows, stored
 from benchmarks.engine import Arena
 from benchmarks.measure import Row, Timing, race
@@ -117,6 +118,7 @@ def test_report_has_every_number(tmp_path):
     row = Row("a <row>", 100, {"ours": [Timing(2, 1, 100)], "java": [Timing(4, 5, 100)]}, {"java": 0.4})
     assert "java 0.50 (0.20) <= 0.40 met" in report.line(row)
     text, raw, picture = report.save([row], tmp_path)
+    assert report.load(raw) == [row]
     assert "a <row>" in text.read_text()
     assert json.loads(raw.read_text())["rows"][0]["timings"]["java"][0]["wall"] == 4
     assert "a &lt;row&gt;" in picture.read_text()
@@ -139,3 +141,15 @@ def test_late_states_of_upserts_have_all_keys_and_more_rows_with_limit_of_java(a
     assert written.values["files_at_most"] > 1
     assert {timings[0].rows for timings in read.timings.values()} == {10 * 20_000}
     assert read.values["with_fixed"] > read.values["stored_rows_per_row"] >= 1
+
+
+def test_interrupted_run_keeps_its_parts_and_is_continued(tmp_path):
+    def interrupted():
+        yield Row("second", 1)
+        raise KeyboardInterrupt
+
+    done = []
+    benchmark.measure([Row("first", 1, {"ours": [Timing(1.0, 0.5, 1)]}, {"pyarrow": 1.5})], done, tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        benchmark.measure(interrupted(), done, tmp_path)
+    assert report.load(tmp_path / "benchmarks.json") == done[:1]
