@@ -39,7 +39,7 @@ _TABLE_OF = {
     "overwrite_partition": "partitions",
 }
 SHARD = 3_600
-"""Steps of a test: seven in `make test`, a hundred thousand with those marked more."""
+"""Steps of a test at full length, of which `make test` has one, and `make test-more` seven at half their length."""
 _SEEDS = 100_000  # of a shard
 
 
