@@ -8,7 +8,6 @@ from paimon_core.options.merge import DELETION_VECTORS_ENABLED
 from paimon_core.options.option import Options
 from paimon_core.schema.change import RemoveOption, SchemaChange, SetOption
 from paimon_core.schema.schemas import Changes
-from paimon_core.schema.table_schema import TableSchema
 from paimon_core.store.file_store import FileStore
 
 
@@ -19,13 +18,15 @@ def alter(store: FileStore, changes: Changes) -> FileStore:
     newest snapshot has deletion vectors: readers of every engine would then show their rows again.
     """
 
-    def checked(schema: TableSchema) -> Sequence[SchemaChange]:
-        made = changes(schema) if callable(changes) else changes
+    def checked(made: Sequence[SchemaChange]) -> Sequence[SchemaChange]:
         if any(_turns_vectors_off(change) for change in made):
             _check_no_vectors(store)
         return made
 
-    return store.alter(checked)
+    # A function that returns no change publishes nothing, but an empty list publishes a version.
+    if callable(changes):
+        return store.alter(lambda schema: checked(changes(schema)))
+    return store.alter(checked(changes))
 
 
 def _turns_vectors_off(change: SchemaChange) -> bool:
