@@ -17,6 +17,8 @@ from paimon_spark.internals import check_names, java_session
 from paimon_spark.sql.bridge.jvm import Jvm
 
 _CONNECT = "org.apache.spark.sql.connect.service.SparkConnectService"
+_MANAGERS = ("sessionManager", "executionManager", "streamingSessionManager")
+"""The parts of Spark Connect that its `stop` uses."""
 _THRIFT = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 _OPERATIONS = "org.apache.spark.sql.hive.thriftserver.server.SparkSQLOperationManager"
 _HIVE_SESSION = "org.apache.hadoop.hive.ql.session.SessionState"
@@ -42,13 +44,15 @@ class ConnectService:
         """Start to listen. Raises UnsupportedError if this Spark lacks the service, InvalidInputError if it fails."""
         names = {
             _CONNECT: ("start", "stop", "listActiveExecutions"),
+            f"{_CONNECT}$": _MANAGERS,
             "org.apache.spark.sql.connect.service.ExecuteInfo": ("status",),
         }
         check_names(jvm.spark, jvm.bridge.PaimonNames, names, "run Spark Connect", "serve only Thrift")
         self._jvm = jvm
         self._service = jvm.type(_CONNECT)
         _started("Spark Connect", self._service.start, jvm.spark.sparkContext._jsc.sc())
-        self.running()  # creates what Spark creates on first use, and could not create once the context is stopped
+        for manager in _MANAGERS:  # Spark creates them on first use, but cannot once the context is stopped
+            getattr(getattr(jvm.type(f"{_CONNECT}$"), "MODULE$"), manager)()
 
     def running(self) -> int:
         """Return the number of statements that run now."""
