@@ -300,7 +300,7 @@ def find_path(fields: Sequence[DataField], name: str, where: str) -> tuple[str, 
     Raises InvalidInputError if no column, or no field, has the name, or if a variant has no such path or type.
     """
     path = name if isinstance(name, FieldPath) else None
-    named = bool(ColumnNames(f.name for f in fields).positions(name))
+    named = path is None and bool(ColumnNames(f.name for f in fields).positions(name))
     if path is None and not named:
         path = variant_path_of(name) or path_of(name)
     if isinstance(path, VariantPath):
