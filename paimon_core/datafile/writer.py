@@ -14,7 +14,7 @@ from paimon_core.fileindex.indexed_columns import FileIndexes
 from paimon_core.fileio.fileio import join
 from paimon_core.format import TEXT_FORMATS, format_named
 from paimon_core.format.blob_records import BLOB, values_to_reach
-from paimon_core.format.file_format import FormatWriter
+from paimon_core.format.file_format import OpenWriter
 from paimon_core.format.text_lines import compression_suffix
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.counters import check_sequence_numbers
@@ -50,6 +50,7 @@ class DataFileWriter:
         self._store, self._bucket, self._spec = store, bucket, spec
         self._next_sequence = first_sequence  # the next row of an append table
         self._open: _OpenFile | None = None
+        self._open_writer: OpenWriter | None = None  # once there is a file
         self._done: list[DataFileMeta] = []
         self._paths: list[str] = []
         self._blobs = [DataFileWriter(store, bucket, blob_spec) for blob_spec in spec.blobs]
@@ -116,6 +117,7 @@ class DataFileWriter:
             with suppress(Exception):  # the file is deleted, so an error on close does not matter
                 self._open.discard()
             self._open = None
+        self._open_writer = None  # a deleted file says nothing about the next one
         for path in self._paths:
             self._store.io.delete(path)
         self._paths, self._done = [], []
@@ -132,7 +134,11 @@ class DataFileWriter:
         path = join(self._store.bucket_path(self._bucket), name)
         self._paths += [path, path + INDEX_SUFFIX] if spec.indexes else [path]
         self._paths += [path + BLOB_REFERENCES] if spec.managed_blobs else []
-        return _OpenFile(self._store, path, name, spec)
+        if self._open_writer is None:
+            self._open_writer = format_named(spec.format, spec.fields, self._store.options).begin_series(
+                spec.fields, self._store.options, spec.compression, ordered=spec.ordered
+            )
+        return _OpenFile(self._store, path, name, spec, self._open_writer)
 
     def _finish(self) -> None:
         assert self._open is not None
@@ -160,12 +166,10 @@ def extension_of(store: FileStore, spec: DataFileSpec) -> str:
 class _OpenFile:
     """A file that is being written, and the values of its metadata so far."""
 
-    def __init__(self, store: FileStore, path: str, name: str, spec: DataFileSpec) -> None:
+    def __init__(self, store: FileStore, path: str, name: str, spec: DataFileSpec, open_writer: OpenWriter) -> None:
         self._store, self._path, self._name, self._spec = store, path, name, spec
         self._sink = store.io.create(path)
-        self._writer: FormatWriter = format_named(spec.format, spec.fields, store.options).open_writer(
-            self._sink, spec.fields, store.options, spec.compression, ordered=spec.ordered
-        )
+        self._writer = open_writer(self._sink)
         self._arrow = arrow_schema(spec.fields)
         self._summary = RowSummary(spec)
         self._indexes = FileIndexes(spec.indexes) if spec.indexes else None

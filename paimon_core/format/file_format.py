@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -37,6 +37,10 @@ class FormatWriter(ABC):
     @abstractmethod
     def close(self) -> None:
         """Write the rows in memory and the footer."""
+
+
+OpenWriter: TypeAlias = Callable[[Any], FormatWriter]
+"""Begins a file in a sink, which stays open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +132,16 @@ class FileFormat(ABC):
 
         Raises UnsupportedError naming a type or codec that this format cannot store.
         """
+
+    def begin_series(
+        self, fields: Sequence[DataField], options: Options, compression: str, *, ordered: bool = False
+    ) -> OpenWriter:
+        """Return a function that begins each of the files that one writer writes, one after another.
+
+        The arguments and errors are those of `open_writer`, apart from the sink, which the function takes. A format may
+        adapt a file to the one before.
+        """
+        return lambda sink: self.open_writer(sink, fields, options, compression, ordered=ordered)
 
     @abstractmethod
     def row_count(self, source: Any, path: str = "") -> int:

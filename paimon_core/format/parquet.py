@@ -18,7 +18,7 @@ from paimon_core.format.batch_size import encoded_bytes, parquet_row_bytes, rows
 from paimon_core.format.conform import conform_batch, counted
 from paimon_core.format.corruption import as_corrupted, decoded
 from paimon_core.format.file_description import FileDescription
-from paimon_core.format.file_format import FileFormat, FormatWriter, Matches, ReadRequest
+from paimon_core.format.file_format import FileFormat, FormatWriter, Matches, OpenWriter, ReadRequest
 from paimon_core.format.int96 import has_int96, with_bytes_for_int96
 from paimon_core.format.parquet_columns import paths_to_decode
 from paimon_core.format.parquet_description import describe_parquet
@@ -29,6 +29,7 @@ from paimon_core.options.option import Options
 from paimon_core.types.arrow import arrow_field
 from paimon_core.types.datatype import DataField
 from paimon_core.types.system_fields import ROW_POSITION
+from paimon_core.variant.columns import Shredding
 
 _LOCAL = (pa.OSFile, pa.MemoryMappedFile, pa.BufferReader)  # seeks cost nothing, so reads need not be coalesced
 _BIG_ROW_GROUP = 4 << 20
@@ -92,6 +93,13 @@ class ParquetFormat(FileFormat):
         ``parquet.enable.dictionary``.
         """
         return ParquetFileWriter(sink, fields, options, compression, ordered=ordered)
+
+    def begin_series(
+        self, fields: Sequence[DataField], options: Options, compression: str, *, ordered: bool = False
+    ) -> OpenWriter:
+        """See `FileFormat.begin_series`: how variants are shredded may depend on the file before."""
+        shredding = Shredding(fields, options)
+        return lambda sink: ParquetFileWriter(sink, fields, options, compression, ordered=ordered, shredding=shredding)
 
     def describe(self, source: Any, path: str) -> FileDescription:
         """See `FileFormat.describe`."""

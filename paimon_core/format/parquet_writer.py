@@ -84,10 +84,18 @@ class ParquetFileWriter(FormatWriter):
     """A writer of a Parquet file. It writes a row group when enough rows are in memory."""
 
     def __init__(
-        self, sink: Any, fields: Sequence[DataField], options: Options, compression: str, *, ordered: bool = False
+        self,
+        sink: Any,
+        fields: Sequence[DataField],
+        options: Options,
+        compression: str,
+        *,
+        ordered: bool = False,
+        shredding: Shredding | None = None,
     ) -> None:
+        """Begin a file. ``shredding``: the layouts of variants in the files of the same writer."""
         self._schema = arrow_schema(fields)
-        self._fields, self._shredding = tuple(fields), Shredding(fields, options)
+        self._fields, self._shredding = tuple(fields), shredding or Shredding(fields, options)
         self._layouts: Layouts = {}
         plain = _layout(self._fields)
         codec = parquet_codec(options.get("parquet.compression", compression))
@@ -115,7 +123,7 @@ class ParquetFileWriter(FormatWriter):
         self._most_group_bytes = MemoryShares.of(options).row_group
         self._group_bytes = min(self._most_group_bytes, max(_FIRST_GROUP_BYTES, _FIRST_COLUMN_BYTES * plain.leaves))
         self._size = EncodedSize(self._encode, len(b"PAR1"))
-        if not self._shredding.sample_rows:
+        if not self._shredding.depends_on_rows:
             self._choose_layout()
 
     def _choose_layout(self) -> None:
@@ -174,6 +182,7 @@ class ParquetFileWriter(FormatWriter):
             writer.close()
         else:
             self._bounds.finish(writer)
+        self._shredding.complete()
         # frees the memory of the encoder and of its buffer before this object is garbage-collected
         self._writer = self._bounds = self._encoded = self._sink = None
 

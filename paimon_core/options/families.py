@@ -129,9 +129,8 @@ NEWER: Final = (
     "legacy-timestamp-mapping.enabled", "local-kv-db.block-size", "lookup.blob-as-descriptor", "lumina.<setting>",
     "manifest-sort.max-rewrite-size", "manifest-sort.partition-field", "multivalue-index.<setting>",
     "scalar-index.search-mode", "scan.fallback-branch.read-fail-fast", "sorted-index.<setting>",
-    "variant.shredding.adaptive.maxInferBufferRow", "variant.shredding.adaptive.retentionRatio",
-    "variant.shredding.inferenceMode", "vector-index.search-mode", "vector-search.distribute.enabled",
-    "vector-search.lateral-join.batch-size", "vector-search.lateral-join.parallelism",
+    "vector-index.search-mode", "vector-search.distribute.enabled", "vector-search.lateral-join.batch-size",
+    "vector-search.lateral-join.parallelism",
     "write.data-evolution.update-conflict-retry.max-attempts", "write.data-evolution.update-conflict-retry.wait-ms",
 )  # fmt: skip
 """Names of features that newer releases of the Java engine have and this engine lacks."""

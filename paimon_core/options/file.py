@@ -261,6 +261,24 @@ VARIANT_SHREDDINGSCHEMA = Option(
 VARIANT_INFERSHREDDINGSCHEMA = Option(
     "variant.inferShreddingSchema", boolean, False, "shred variants by types that the first rows of each file have"
 )
+VARIANT_SHREDDING_INFERENCEMODE = Option(
+    "variant.shredding.inferenceMode",
+    enum("per-file", "adaptive"),
+    "per-file",
+    "`adaptive`: what the file before showed, if the same writer wrote it, counts for the types of a file, too",
+)
+VARIANT_SHREDDING_ADAPTIVE_MAXINFERBUFFERROW = Option(
+    "variant.shredding.adaptive.maxInferBufferRow",
+    number(1),
+    256,
+    "most rows of a file from which the types are inferred, with `adaptive`, after the first file",
+)
+VARIANT_SHREDDING_ADAPTIVE_RETENTIONRATIO = Option(
+    "variant.shredding.adaptive.retentionRatio",
+    fraction,
+    0.05,
+    "least share of the rows that have a field that was shredded in the file before, with `adaptive`",
+)
 VARIANT_SHREDDING_MAXINFERBUFFERROW = Option(
     "variant.shredding.maxInferBufferRow", number(1), 4096, "most rows of a file from which the types are inferred"
 )

@@ -42,6 +42,7 @@ from paimon_core.types.datatype import (
 )
 from paimon_core.types.default import default_value
 from paimon_core.types.system_fields import check_names
+from paimon_core.variant.infer import adapts
 from paimon_core.variant.layout import configured_layout, is_variant
 
 _KEYLESS_ROOTS = {"VARIANT", "BLOB", "GEOMETRY", "GEOGRAPHY"}
@@ -471,7 +472,8 @@ def _ordering(key: str) -> tuple[str, ...]:
 
 
 def _check_variants(schema: TableSchema) -> None:
-    """Check the option `variant.shreddingSchema`."""
+    """Check the options of shredded variants."""
+    adapts(schema.options)
     layout = configured_layout(schema.options)
     types = {f.name: f.type for f in schema.fields}
     for field in () if layout is None else layout.fields:

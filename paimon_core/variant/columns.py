@@ -9,45 +9,52 @@ import pyarrow.compute as pc
 from paimon_core.errors import CorruptedError, InvalidInputError
 from paimon_core.options.file import (
     VARIANT_INFERSHREDDINGSCHEMA,
-    VARIANT_SHREDDING_MAXINFERBUFFERROW,
-    VARIANT_SHREDDING_MAXSCHEMAWIDTH,
     VARIANT_SHREDDINGSCHEMA,
 )
 from paimon_core.options.option import Options
 from paimon_core.types.datatype import DataField, DataType, RowType
-from paimon_core.variant.infer import Width, inferred_layout
+from paimon_core.variant.infer import Inference
 from paimon_core.variant.layout import Layouts, configured_layouts, is_variant
 from paimon_core.variant.shred import shredded
 
 
 class Shredding:
-    """The choice of the layouts of the variants in a file.
+    """The choice of the layouts of the variants in the files that one writer writes, one after another.
 
     The option `variant.shreddingSchema` gives the layouts. Without it, and with `variant.inferShreddingSchema`, the
     first rows of each file give them. Without both, no variant is shredded.
     """
 
     def __init__(self, fields: Sequence[DataField], options: Options) -> None:
-        """Create the choice for a file with these columns. Raises InvalidInputError for an unsuitable option."""
-        self._fields, self._options = fields, options
+        """Create the choice for files with these columns. Raises InvalidInputError for an unsuitable option."""
+        self._fields = fields
         self._configured = configured_layouts(fields, options)
         infers = not options.has(VARIANT_SHREDDINGSCHEMA) and options.value(VARIANT_INFERSHREDDINGSCHEMA)
-        self.sample_rows = options.value(VARIANT_SHREDDING_MAXINFERBUFFERROW) if infers and _has_variants(fields) else 0
-        """The number of first rows that give the layouts; 0: they do not depend on the rows."""
+        self._inference = Inference(options) if infers and _has_variants(fields) else None
+
+    @property
+    def depends_on_rows(self) -> bool:
+        """True if the first rows of a file give its layouts."""
+        return self._inference is not None
 
     def layouts(self, first: pa.Table) -> Layouts:
-        """Return the layouts. ``first``: the first rows of the file."""
-        if not self.sample_rows:
+        """Return the layouts of a file. ``first``: its first rows."""
+        if self._inference is None:
             return self._configured
-        rows = first.slice(0, self.sample_rows)
+        rows = first.slice(0, self._inference.sample_rows)
+        self._inference.begin()
         layouts: Layouts = {}
-        width = Width(self._options.value(VARIANT_SHREDDING_MAXSCHEMAWIDTH))
         for field, column in zip(self._fields, rows.columns, strict=True):
             with _naming(field.name):
-                layout = inferred_layout(column.combine_chunks(), field.type, self._options, width)
+                layout = self._inference.layout(field, column.combine_chunks())
             if layout is not None:
                 layouts[field.name] = layout
         return layouts
+
+    def complete(self) -> None:
+        """Note that the file of the last layouts is complete."""
+        if self._inference is not None:
+            self._inference.complete()
 
 
 def _has_variants(fields: Sequence[DataField]) -> bool:
