@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from paimon_core import Table
-from paimon_core.engine import FALSE, Filter, live_entries, partition_predicate
+from paimon_core.engine import FALSE, Filter, live_entries, parse_predicate, partition_predicate
 from paimon_core.errors import InvalidInputError
 from paimon_core.types.datatype import BIGINT, DataField
 from paimon_spark.types import spark_schema
@@ -26,6 +26,17 @@ def with_session_quotes(spark: SparkSession, text: str) -> str:
     if '"' not in text or not all(str(spark.conf.get(key, usual)) == "true" for key, usual in settings):
         return text
     return _QUOTED.sub(lambda match: match[0] if match["name"] is None else _in_backticks(match["name"]), text)
+
+
+def needs_spark(spark: SparkSession, text: str | None) -> bool:
+    """Return True for a filter that the engine cannot parse, or would parse with other quotes than the session."""
+    if text is None:
+        return False
+    try:
+        parse_predicate(text)
+    except InvalidInputError:
+        return True
+    return with_session_quotes(spark, text) != text
 
 
 def matching_partitions(spark: SparkSession, table: Table, text: str, error: InvalidInputError) -> Filter:

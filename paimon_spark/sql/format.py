@@ -38,6 +38,7 @@ def install_format(spark: SparkSession) -> None:
     try:
         reads, writes = handler_of(jvm, FormatReads(jvm)), handler_of(jvm, FormatWrites(jvm))
         jvm.call("FormatTable", "use", reads, writes, java_session(spark).sparkContext())
+        jvm.call("PaimonExtensions", "installFilters", java_session(spark))
         name = _class_of_format(jvm)
     except (UnsupportedError, Py4JError) as error:
         _log.warning("spark.read.format('paimon') reads and writes through Python: %s", error)

@@ -14,6 +14,7 @@ from paimon_core.engine import AggregateFunction, aggregate_metadata
 from paimon_core.schema.change import AddColumn, RenameColumn
 from paimon_core.table import Table
 from paimon_core.types.parse import parse_type
+from paimon_spark import PaimonTable
 from paimon_spark.sql.reads import driver_rows
 from paimon_spark.sql.session_options import NATIVE_READS
 from tests.spark.conftest import MODE
@@ -297,3 +298,63 @@ def test_filter_option_names_row_ids(spark, tmp_path, monkeypatch, options, in_t
             finally:
                 spark.conf.unset(NATIVE_READS)
     assert aggregate_metadata(table.scan(filter="_ROW_ID = 5"), [], [AggregateFunction("count")]) is None
+
+
+@pytest.mark.versions
+def test_filter_that_only_spark_evaluates_is_in_the_plan(spark, path):
+    def ids(**options):
+        return sorted(row.id for row in load(spark, path, **options).select("id").collect())
+
+    assert ids(filter="upper(p) = 'X'") == [2, 4, 6]
+    assert ids(filter="id + 1 > 4 AND p = 'x'") == [4, 6]
+    assert ids(filter="CASE WHEN id % 2 = 0 THEN s.b = 'z' ELSE id = 1 END") == [1, 2, 4, 6]
+    assert ids(filter='concat(p, "!") = "x!"', columns="id,p") == [2, 4, 6]
+    assert ids(Filter="id > abs(-3)", versionAsOf="1") == []
+    assert ids(filter="id IN (SELECT max(id) FROM range(6))") == [5]
+    assert len(ids(filter="length(p) = 1", limit="2")) == 2
+    assert load(spark, path, filter="length(p) = 1", LIMIT=" 4 ").where("id > 0").count() == 4
+    frame = load(spark, path, filter="lower(p) = 'x' AND id > 3")
+    assert "id > 3" in plan(frame).replace("`", "")  # pushed into the scan
+    assert "native: " in plan(frame)
+    narrow, whole = frame.where("id = 4"), frame.select("id")
+    assert (narrow.count(), whole.count(), frame.join(narrow, "id").count()) == (1, 2, 1)
+    schema = load(spark, path).schema
+    assert spark.read.format("paimon").schema(schema).option("filter", "upper(p) = 'Y'").load(path).count() == 3
+
+
+def test_filter_of_the_plan_above_other_readers(spark, path):
+    table = PaimonTable.forPath(spark, path, filter="upper(p) = 'X'")
+    assert table.toDF().count() == 3
+    changes = {"incremental-between": "1,2", "filter": "upper(p) = 'X'"}
+    assert sorted(row.id for row in load(spark, path, **changes).collect()) == [4, 6]
+    spark.conf.set(NATIVE_READS, "false")
+    try:
+        assert load(spark, path, filter="upper(p) = 'X'", limit="2").count() == 2
+        assert load(spark, path, filter="upper(p) = 'X'").count() == 3
+    finally:
+        spark.conf.unset(NATIVE_READS)
+
+
+def test_quotes_in_the_option_filter_are_those_of_the_session(spark, path):
+    assert load(spark, path, filter='p = "x"').count() == 3
+    spark.conf.set("spark.sql.ansi.doubleQuotedIdentifiers", "true")
+    try:
+        assert load(spark, path, filter="\"p\" = 'x'").count() == 3
+        assert PaimonTable.forPath(spark, path, filter="\"p\" = 'x'").toDF().count() == 3
+    finally:
+        spark.conf.unset("spark.sql.ansi.doubleQuotedIdentifiers")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("upper(nope) = 'X'", "nope"),
+        ("upper(p = 'x'", "the filter"),
+        ("upper(p)", "BOOLEAN"),
+        ("sum(id) > 1", "aggregate|AGGREGATE|WHERE"),
+        ("no_such_function(p) = 1", "no_such_function"),
+    ],
+)
+def test_filters_that_nobody_evaluates_are_refused(spark, path, text, message):
+    with pytest.raises(Exception, match=message):
+        load(spark, path, filter=text).collect()

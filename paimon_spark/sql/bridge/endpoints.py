@@ -201,6 +201,9 @@ class FormatEndpoint(Protocol):
     def schema(self, options: str, session: str) -> str | None:
         """Return the columns of a batch read as JSON; `None`: the Python data source reads."""
 
+    def filter_of_plan(self, text: str, session: str) -> str | None:
+        """Return the option `filter` of a batch read if Spark must evaluate it in the plan, else `None`."""
+
     def reads(self, options: str, schema: str, session: str) -> Any:
         """Return the ReadEndpoint of a batch read of these columns; `None`: the Python data source reads."""
 

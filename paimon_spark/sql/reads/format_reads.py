@@ -18,6 +18,8 @@ from pyspark.sql.types import StructType
 
 from paimon_core.errors import PaimonError, hide_secrets
 from paimon_spark.char_columns import unmarked
+from paimon_spark.filter_text import needs_spark
+from paimon_spark.internals import java_session
 from paimon_spark.option_names import canonical
 from paimon_spark.sql.bridge.endpoints import FormatEndpoint
 from paimon_spark.sql.bridge.jvm import Jvm
@@ -56,6 +58,19 @@ class FormatReads(FormatEndpoint):
         if reads is None or unmarked(reads.whole()) != unmarked(StructType.fromJson(json.loads(schema))):
             return None
         return reads.handler()
+
+    def filter_of_plan(self, text: str, session: str) -> str | None:
+        """Return the option `filter` of a batch read if Spark must evaluate it in the plan, else `None`.
+
+        That is a condition which Spark's parser accepts but the engine's does not, such as one with functions.
+        ``PaimonFilterRule.java`` puts it into the plan, and the read does not get the option.
+        """
+        if SparkContext._active_spark_context is not self.jvm.spark.sparkContext:
+            return None  # the session of the handler has been stopped
+        jvm = self._jvm_of(json.loads(session)["id"])
+        if not needs_spark(jvm.spark, text):
+            return None
+        return text if jvm.call("PaimonFilterRule", "parses", java_session(jvm.spark), text) else None
 
     def _reads(self, options: dict[str, str], session: Mapping[str, Any]) -> PathReads | None:
         if SparkContext._active_spark_context is not self.jvm.spark.sparkContext:

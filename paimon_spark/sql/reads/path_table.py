@@ -31,6 +31,7 @@ from paimon_core.engine import (
 from paimon_core.errors import PaimonError, UnsupportedError, hide_secrets
 from paimon_spark.char_columns import marked
 from paimon_spark.distribute import SparkRunner
+from paimon_spark.filter_text import needs_spark
 from paimon_spark.internals import is_classic, java_session
 from paimon_spark.option_names import READ_OPTIONS, canonical
 from paimon_spark.options import ReadRequest, batch_request, is_about_changes, read_request
@@ -211,7 +212,7 @@ def path_frame(spark: SparkSession, user_options: Mapping[str, str], options: Ma
         options: the options with which the Python data source would read.
     """
     try:
-        if unsuitable_read(spark, user_options) is not None:
+        if unsuitable_read(spark, user_options) is not None or needs_spark(spark, canonical(options).get("filter")):
             return None
         return PathReads.of(Jvm(spark), options).frame()
     except (PaimonError, Py4JError) as error:  # the data source will raise its own errors, and needs no Java classes

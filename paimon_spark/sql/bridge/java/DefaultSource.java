@@ -16,8 +16,9 @@ import paimon.python.FormatTable;
  */
 public class DefaultSource extends PythonDataSourceV2 {
   public StructType inferSchema(CaseInsensitiveStringMap options) {
-    StructType found = FormatTable.schemaOf(options);
-    return found == null ? super.inferSchema(options) : found;
+    CaseInsensitiveStringMap kept = FormatTable.ofReader(options);
+    StructType found = FormatTable.schemaOf(kept);
+    return found == null ? super.inferSchema(kept) : found;
   }
 
   public Table getTable(StructType schema, Transform[] partitioning, Map properties) {

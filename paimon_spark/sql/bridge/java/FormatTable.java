@@ -1,6 +1,8 @@
 package paimon.python;
 
+import java.util.HashMap;
 import java.util.HashSet;
+import java.util.Map;
 import java.util.Set;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.classic.SparkSession;
@@ -22,6 +24,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * Streams are those of the Python data source. Spark asks for a scan when it plans a query.
  */
 public class FormatTable extends PythonTable {
+  static final String FILTER = "filter";
+  static final String LIMIT = "limit";
   private static final String NATIVE_WRITES = "spark.paimon.write.native";
   private static volatile Object reader;
   private static volatile Object writer;
@@ -58,6 +62,30 @@ public class FormatTable extends PythonTable {
     return found == null ? null : Trees.struct(found);
   }
 
+  /** The option `filter` of a batch read if Spark evaluates it in the plan; null: the reader does. */
+  static String filterOfPlan(CaseInsensitiveStringMap options) {
+    String text = options.get(FILTER);
+    if (text == null || reader == null || calledForStream() || !PaimonExtensions.evaluatesFilters(Sessions.active(null))) {
+      return null;
+    }
+    return (String) Bridge.call(reader, "filter_of_plan", new Object[] {text, Sessions.described()});
+  }
+
+  /** The options of a read without those that its plan evaluates: a filter, and the limit that follows it. */
+  public static CaseInsensitiveStringMap ofReader(CaseInsensitiveStringMap options) {
+    if (filterOfPlan(options) == null) {
+      return options;
+    }
+    HashMap others = new HashMap(options.asCaseSensitiveMap());
+    Object[] keys = others.keySet().toArray();
+    for (int i = 0; i < keys.length; i++) {
+      if (FILTER.equalsIgnoreCase((String) keys[i]) || LIMIT.equalsIgnoreCase((String) keys[i])) {
+        others.remove(keys[i]);
+      }
+    }
+    return new CaseInsensitiveStringMap((Map) others);
+  }
+
   /** With V1_BATCH_WRITE Spark hands a batch as a Dataset to the write, and plans no tasks itself. */
   public Set capabilities() {
     if (!writesInDriver) {
@@ -78,6 +106,9 @@ public class FormatTable extends PythonTable {
       return super.newScanBuilder(options);
     }
     installRules();  // the query may run in another session than the one that loaded the table
+    if (filterOfPlan(options) != null) {
+      throw new IllegalStateException("the plan lacks the option 'filter' of the read: load the table again");
+    }
     Object[] arguments = new Object[] {Trees.of(options), schema().json(), Sessions.described()};
     Object reads = Bridge.call(reader, "reads", arguments);
     return reads == null ? super.newScanBuilder(options) : new PaimonScanBuilder(reads, options);

@@ -23,6 +23,7 @@ import scala.runtime.AbstractFunction2;
  */
 public class PaimonExtensions {
   private static final Set KNOWN = Collections.newSetFromMap(new WeakHashMap());
+  private static final Set FILTERED = Collections.newSetFromMap(new WeakHashMap());
 
   public static synchronized void install(SparkSession session) throws Exception {
     SessionState state = session.sessionState();
@@ -45,6 +46,7 @@ public class PaimonExtensions {
       early.add(new PaimonMergeSchemaRule(session));
       hints.set(analyzer, CollectionConverters.asScala(early).toSeq());
     }
+    installFilters(session);
     SparkSessionExtensions extensions = session.extensions();
     if (KNOWN.add(extensions)) {
       extensions.injectParser(new ParserBuilder());
@@ -62,6 +64,33 @@ public class PaimonExtensions {
     if (KNOWN.add(state.tableFunctionRegistry())) {
       extensions.registerTableFunctions(state.tableFunctionRegistry());
     }
+  }
+
+  /** Add the rule for filters of reads to a session, and to those that are created later. */
+  public static synchronized void installFilters(SparkSession session) throws Exception {
+    if (session == null || evaluatesFilters(session)) {
+      return;
+    }
+    Analyzer analyzer = session.sessionState().analyzer();
+    Field rules = field(analyzer, "extendedResolutionRules");
+    ArrayList found = new ArrayList(CollectionConverters.asJava((Seq) rules.get(analyzer)));
+    found.add(0, new PaimonFilterRule(session));
+    rules.set(analyzer, CollectionConverters.asScala(found).toSeq());
+    if (FILTERED.add(session.extensions())) {
+      session.extensions().injectResolutionRule(new FilterRuleBuilder());
+    }
+  }
+
+  /** True if the analyzer of a session has the rule for filters of reads. */
+  static boolean evaluatesFilters(SparkSession session) {
+    Seq rules = session == null ? null : session.sessionState().analyzer().extendedResolutionRules();
+    List found = rules == null ? Collections.emptyList() : CollectionConverters.asJava(rules);
+    for (int i = 0; i < found.size(); i++) {
+      if (found.get(i) instanceof PaimonFilterRule) {
+        return true;
+      }
+    }
+    return false;
   }
 
   private static boolean holdsRule(List rules) {
@@ -102,6 +131,12 @@ class RuleBuilder extends AbstractFunction1 {
 class FunctionRuleBuilder extends AbstractFunction1 {
   public Object apply(Object session) {
     return new PaimonFunctionRule();
+  }
+}
+
+class FilterRuleBuilder extends AbstractFunction1 {
+  public Object apply(Object session) {
+    return new PaimonFilterRule((SparkSession) session);
   }
 }
 
