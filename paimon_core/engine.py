@@ -91,7 +91,19 @@ if TYPE_CHECKING:
         position_fields,
     )
     from paimon_core.predicate.compute import evaluate
-    from paimon_core.predicate.expr import FALSE, TEXT_TESTS, TRUE, And, Constant, Leaf, Not, Or, Predicate, conjunction
+    from paimon_core.predicate.expr import (
+        FALSE,
+        TEXT_TESTS,
+        TRUE,
+        And,
+        Constant,
+        Leaf,
+        Not,
+        Or,
+        Predicate,
+        VariantPath,
+        conjunction,
+    )
     from paimon_core.predicate.filter import Filter, bound_filter
     from paimon_core.predicate.parse import parse_predicate
     from paimon_core.predicate.rewrite import bind, most_keys, tests_fields
@@ -128,6 +140,7 @@ if TYPE_CHECKING:
     from paimon_core.scan.entries import live_entries, live_partitions
     from paimon_core.scan.fallback import branch_splits, reads_branches
     from paimon_core.scan.feed_stream import FeedStream
+    from paimon_core.scan.footers import prune_by_footers
     from paimon_core.scan.interval import DIFF, Interval, interval_of
     from paimon_core.scan.metadata_aggregate import Function as AggregateFunction
     from paimon_core.scan.metadata_aggregate import LiveRows
@@ -162,6 +175,7 @@ if TYPE_CHECKING:
     from paimon_core.store.traits import TableTraits
     from paimon_core.table import AnyTable, open_any, read_only, resolved_snapshot, table_summary, viewed
     from paimon_core.types.parse import parse_type
+    from paimon_core.variant.paths import variant_value_type
     from paimon_core.write.align import align, column_positions
     from paimon_core.write.routing import BucketMode, KeyShard, bucket_mode
     from paimon_core.write.routing.bucket_assigner import BucketAssigner
@@ -218,6 +232,7 @@ __all__ += [
     "Not",
     "Or",
     "Predicate",
+    "VariantPath",
     "bind",
     "bound_filter",
     "conjunction",
@@ -226,6 +241,7 @@ __all__ += [
     "parse_predicate",
     "predicate_columns",
     "tests_fields",
+    "variant_value_type",
 ]
 """Filters: predicates: their nodes, their text, and how they bind to columns and evaluate on rows."""
 
@@ -259,6 +275,7 @@ __all__ += [
     "packing_of_tasks",
     "plan_tasks",
     "project",
+    "prune_by_footers",
     "readable_fields",
     "reads_branches",
     "section_digest",
@@ -519,7 +536,7 @@ _NAMES = {
         "SEVERAL check_added_names check_updates null_unless_changed position_fields"
     ),
     "paimon_core.predicate.compute": "evaluate",
-    "paimon_core.predicate.expr": "FALSE TEXT_TESTS TRUE And Constant Leaf Not Or Predicate conjunction",
+    "paimon_core.predicate.expr": "FALSE TEXT_TESTS TRUE And Constant Leaf Not Or Predicate VariantPath conjunction",
     "paimon_core.predicate.filter": "Filter bound_filter",
     "paimon_core.predicate.parse": "parse_predicate",
     "paimon_core.predicate.rewrite": "bind most_keys tests_fields columns=predicate_columns",
@@ -541,6 +558,7 @@ _NAMES = {
     ),
     "paimon_core.scan.fallback": "branch_splits reads_branches",
     "paimon_core.scan.feed_stream": "FeedStream",
+    "paimon_core.scan.footers": "prune_by_footers",
     "paimon_core.scan.interval": "DIFF Interval interval_of",
     "paimon_core.scan.metadata_aggregate": "Function=AggregateFunction LiveRows aggregate=aggregate_metadata",
     "paimon_core.scan.position": "ALL=ALL_ROWS Position=StreamPosition",
@@ -573,6 +591,7 @@ _NAMES = {
     "paimon_core.format_table.write": "FormatTableWriter StagedFile",
     "paimon_core.table": "AnyTable open_any read_only resolved_snapshot table_summary viewed",
     "paimon_core.types.parse": "parse_type",
+    "paimon_core.variant.paths": "variant_value_type",
     "paimon_core.write.align": "align column_positions",
     "paimon_core.write.routing": "BucketMode KeyShard bucket_mode",
     "paimon_core.write.routing.bucket_assigner": "BucketAssigner",

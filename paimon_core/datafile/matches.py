@@ -1,4 +1,4 @@
-"""The rows of one data file that match a filter for a few values."""
+"""The rows of one data file that match a filter, as far as statistics and the columns of the filter tell."""
 
 from collections.abc import Sequence
 
@@ -52,3 +52,28 @@ def file_matches(
     with store.io.open(path, meta.file_size) as source:
         matches = file_format(store, meta).matching_rows(source, request, max_bytes)
     return matches if matches is None or mask is None else Matches(matches.mask & mask, matches.encoded_bytes)
+
+
+def file_may_match(
+    store: FileStore, bucket: BucketRef, meta: DataFileMeta, predicate: Predicate, part: range | None
+) -> bool:
+    """Return False if the statistics in a file exclude that one of its rows matches a filter.
+
+    Args:
+        store: the table.
+        bucket: the file's bucket.
+        meta: metadata of the file.
+        predicate: the filter, bound to the table's schema.
+        part: the rows to look at; `None`: the whole file.
+
+    Raises CorruptedError if the file is missing or damaged.
+    """
+    file_schema = store.schemas.get(meta.schema_id)
+    pushed = to_file(predicate, store.schema.fields, file_schema.fields)
+    if pushed is None:
+        return True
+    path = store.file_path(bucket, meta)
+    columns = evolve(file_schema.fields, store.schema.fields).file_columns
+    request = ReadRequest(columns, BATCH_ROWS, None, pushed, None, part, meta.row_count, path)
+    with store.io.open(path, meta.file_size) as source:
+        return file_format(store, meta).may_match(source, request)

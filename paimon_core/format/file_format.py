@@ -117,6 +117,15 @@ class FileFormat(ABC):
         """
         return None
 
+    def may_match(self, source: Any, request: ReadRequest) -> bool:
+        """Return False if the statistics in the file exclude that a row matches the filter of the request.
+
+        Args:
+            source: the open file; it stays open.
+            request: the columns, the filter, and perhaps a part of the file.
+        """
+        return True
+
     @abstractmethod
     def open_writer(
         self, sink: Any, fields: Sequence[DataField], options: Options, compression: str, *, ordered: bool = False

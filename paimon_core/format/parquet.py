@@ -84,6 +84,11 @@ class ParquetFormat(FileFormat):
             return None
         return find_matches(lambda: _open(source, metadata), groups, probe, request, metadata)
 
+    def may_match(self, source: Any, request: ReadRequest) -> bool:
+        """See `FileFormat.may_match`: a row group may match."""
+        with as_corrupted(request.path):
+            return bool(row_groups_to_read(_open(source).metadata, request))
+
     def open_writer(
         self, sink: Any, fields: Sequence[DataField], options: Options, compression: str, *, ordered: bool = False
     ) -> FormatWriter:

@@ -38,8 +38,8 @@ _STATS_LAYOUT_OF = attrgetter("file.schema_id", "file.value_stats_cols", "file.w
 class PruningStep:
     """One step of the pruning of files: ``after`` of ``before`` files may hold rows that the read returns.
 
-    ``name``: the cause, "partition", "visibility", "bucket", "key", "statistics", "index", "row ranges", "row ids" or
-    "limit".
+    ``name``: the cause, "partition", "visibility", "bucket", "key", "statistics", "index", "row ranges", "row ids",
+    "limit" or "footers".
     """
 
     name: str

@@ -7,12 +7,20 @@ from functools import cached_property
 from pyspark.sql.datasource import DataSourceReader
 
 from paimon_core import Plan, TableScan
-from paimon_core.engine import TIME_TRAVEL_OPTIONS, Predicate, branch_splits, conjunction, reads_branches
+from paimon_core.engine import (
+    TIME_TRAVEL_OPTIONS,
+    Predicate,
+    branch_splits,
+    conjunction,
+    prune_by_footers,
+    reads_branches,
+)
 from paimon_spark.datasource import reader_of_options
 from paimon_spark.option_names import canonical
 from paimon_spark.options import DEFAULT_BATCH_ROWS, DEFAULT_MIN_TASKS
 from paimon_spark.reader import PaimonReader, Splits
 from paimon_spark.sql.reads.bucketed import Bucketing, bucketing_of
+from paimon_spark.sql.reads.native import may_be_shredded
 from paimon_spark.sql.reads.scan_request import ScanRequest
 from paimon_spark.sql.reads.statistics import scan_statistics
 
@@ -32,6 +40,8 @@ class PlannedScan:
     """True if an option chose a snapshot with other columns; its rows are read with the table's current columns."""
     selects: Predicate | None = None
     """The part of the predicate that Spark does not evaluate again, so that only the engine reads; `None`: no part."""
+    variant_tests: Predicate | None = None
+    """Tests of values in variants, bound like the predicate of the scan, which prune files; Spark evaluates them."""
     part: Plan | None = None
     """The plan, if this scan is a part of another scan; `None`: the scan computes its plan."""
     batch_rows: int = DEFAULT_BATCH_ROWS
@@ -58,7 +68,10 @@ class PlannedScan:
             return self.part
         if self.reads_branches:
             return Plan(self.scan.snapshot, [split for _, splits in self.splits_of_branches for split in splits])
-        return self.scan.plan()
+        plan, tests = self.scan.plan(), self.variant_tests
+        if tests is None or not may_be_shredded(self.scan.store, plan.splits):
+            return plan
+        return prune_by_footers(self.scan.store, plan, tests)
 
     @cached_property
     def bucketing(self) -> Bucketing | None:

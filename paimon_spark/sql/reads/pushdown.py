@@ -6,6 +6,7 @@ must be equivalent to its filter.
 """
 
 import datetime as dt
+import json
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -22,9 +23,11 @@ from paimon_core.engine import (
     Not,
     Or,
     Predicate,
+    VariantPath,
     bind,
     conjunction,
     predicate_columns,
+    variant_value_type,
 )
 from paimon_core.errors import InvalidInputError
 from paimon_core.types.columns import find_column
@@ -44,6 +47,8 @@ _TYPES = {
     "byte": set(INTEGER_ROOTS), "short": set(INTEGER_ROOTS), "integer": set(INTEGER_ROOTS), "long": set(INTEGER_ROOTS),
 }  # fmt: skip
 """The column types with which a literal of a Spark type may be compared."""
+_VARIANT = "\0variant_get"
+"""The prefix of a name that stands for values in variants."""
 _EPOCH = dt.datetime(1970, 1, 1)
 _DAY = dt.timedelta(days=1)
 
@@ -87,15 +92,33 @@ def without_implied(p: Predicate | None) -> Predicate | None:
     return conjunction(left)
 
 
+def variant_tests(trees: Sequence[Tree | None], schema: TableSchema) -> Predicate | None:
+    """Return the tests of values in variants that every row passes which the query needs; `None`: there are none.
+
+    They are separate from `predicate_of` because only statistics may decide them: Spark raises an error for a value of
+    another type, and does not evaluate a test of a row that another test excludes.
+    """
+    if any(field.name.startswith(_VARIANT) for field in schema.fields):
+        return None
+    predicates = [_bound(tree, schema, exact=False, variants=True) for tree in trees if _names_variants(tree)]
+    return conjunction([p for p in predicates if p is not None])
+
+
+def _names_variants(tree: Tree | None) -> bool:
+    parts = () if tree is None else tree.get("args", ())
+    return tree is not None and (tree.get("column", ("",))[0].startswith(_VARIANT) or any(map(_names_variants, parts)))
+
+
 def _is_not_null(p: Predicate) -> bool:
     return isinstance(p, Leaf) and p.op == "is not null"
 
 
-def _bound(tree: Tree | None, schema: TableSchema, *, exact: bool) -> Predicate | None:
+def _bound(tree: Tree | None, schema: TableSchema, *, exact: bool, variants: bool = False) -> Predicate | None:
     if tree is None:
         return None
+    kind = _VariantTranslation if variants else _Translation
     try:
-        return bind(_Translation(schema.fields).of(tree, exact=exact), schema.fields)
+        return bind(kind(schema.fields).of(tree, exact=exact), schema.fields)
     except (_Untranslatable, InvalidInputError):
         return None
 
@@ -200,6 +223,17 @@ class _Translation:
             case ">":
                 return Leaf(">=", field.name, (end,))
         raise _Untranslatable
+
+
+class _VariantTranslation(_Translation):
+    """The translation of filters on columns and on values in variants, which ``VariantTests.java`` names."""
+
+    def _column(self, tree: Tree, root: str | None = None) -> DataField:
+        path = tree.get("column", ())
+        if len(path) != 1 or not path[0].startswith(_VARIANT):
+            return super()._column(tree, root)
+        parts, steps, kind = json.loads(path[0].removeprefix(_VARIANT))
+        return DataField(-1, VariantPath(parts, steps, kind, strict=False), variant_value_type(kind))
 
 
 def _value(literal: Tree, field: DataField) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql.types import StructType
 
 from paimon_core import Table, TableScan, TableSchema
-from paimon_core.engine import TopRows, bind, conjunction, first_rows, predicate_columns, reads_branches
+from paimon_core.engine import Predicate, TopRows, bind, conjunction, first_rows, predicate_columns, reads_branches
 from paimon_core.errors import hide_secrets
 from paimon_spark.internals import plans_reads
 from paimon_spark.options import is_about_changes
@@ -19,7 +19,7 @@ from paimon_spark.sql.reads.bucketed import SETTING as BUCKETING
 from paimon_spark.sql.reads.live_rows import live_rows
 from paimon_spark.sql.reads.native import is_same_field
 from paimon_spark.sql.reads.planned_scan import PlannedScan
-from paimon_spark.sql.reads.pushdown import Tree, decided_by_partitions, predicate_of
+from paimon_spark.sql.reads.pushdown import Tree, decided_by_partitions, predicate_of, variant_tests
 from paimon_spark.sql.reads.scan import ScanHandler
 from paimon_spark.sql.reads.scan_request import ScanRequest
 from paimon_spark.sql.session_options import ReadSettings
@@ -70,6 +70,7 @@ class TableReads(ReadEndpoint):
         if order is not None:
             request = self._first_rows(scan, request, json.loads(order))
         planned, settings_of_reads = self._planned(table, scan, request), ReadSettings.of(session)
+        planned.variant_tests = self._variant_tests(planned.scan, json.loads(trees))
         planned.scan = planned.scan.enforcing()
         restricted = planned.scan.store.is_restricted
         planned.asks_buckets = plans_reads() and session.get(BUCKETING) == "true" and not restricted
@@ -101,6 +102,13 @@ class TableReads(ReadEndpoint):
         if predicate is not None and scan.store.schema.fields != fields:
             predicate = bind(predicate, scan.store.schema.fields)
         return PlannedScan(replace(scan, predicate=predicate), request, self._options(), mismatch, current_columns)
+
+    def _variant_tests(self, scan: TableScan, trees: list[Tree | None]) -> Predicate | None:
+        """Return the tests of values in variants, bound to the columns of the scan; `None`: there are none to use."""
+        fields, tests = scan.store.schema.fields, variant_tests(trees, self._read_schema())
+        if tests is None or scan.store.is_restricted:
+            return None
+        return bind(tests, fields) if fields != self._read_schema().fields else tests
 
     def _first_rows(self, scan: TableScan, request: ScanRequest, order: Tree) -> ScanRequest:
         """Narrow the request to rows that may be among the first rows of an order, according to statistics."""

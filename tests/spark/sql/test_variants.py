@@ -238,3 +238,82 @@ def test_runtime_filters_of_a_join_leave_variants_whole(sql, rows):
     assert "variant paths" not in plan(sql, query)
     assert len(outcome(sql, query)) == 4
     both(sql, "SELECT id, try_variant_get(v, '$.a', 'int') FROM parts WHERE p = 1")
+
+
+@pytest.fixture
+def ranges(sql, monkeypatch):
+    """A table t with four shredded files, whose values at $.a are in different ranges, and a copy of whole variants."""
+    monkeypatch.setattr(driver_rows, "MOST_ROWS", -1)
+    sql("CREATE TABLE t (id INT, v VARIANT, w VARIANT) TBLPROPERTIES ('variant.inferShreddingSchema' = 'true')")
+    sql("CREATE TABLE copy (id INT, v VARIANT, w VARIANT)")
+    for first in (0, 100, 200, 300):
+        values = f"""SELECT CAST(id AS INT) id, parse_json(concat(
+            '{{"a":', id, ', "d": "', date_add(DATE'2024-01-01', CAST(id AS INT)), '", "s":"', chr(97 + id DIV 100), '",
+            "f":', id, '.5e0, "b":', id % 2 = 0, ', "n":', IF({first} = 0, 'null', string(id)), '}}')) v,
+            parse_json(IF(id < 205, '"text"', CAST(id AS STRING))) w FROM range({first}, {first + 10}, 1, 1)"""
+        for table in ("t", "copy"):
+            sql(f"INSERT INTO {table} {values}")
+    return sql
+
+
+GET = "variant_get(v, '$.a', 'int')"
+CONDITIONS = {
+    f"{GET} = 105": 1,
+    f"{GET} > 150": 2,
+    f"{GET} <= 5 OR {GET} >= 305": 2,
+    f"{GET} IN (3, 204, 1000)": 2,
+    f"{GET} IS NULL": 4,  # a number that INT cannot hold is NULL, too
+    "variant_get(v, '$.a', 'bigint') IS NULL": 0,
+    f"NOT {GET} > 150 AND id >= 0": 2,
+    f"{GET} BETWEEN 100 AND 200": 2,
+    "v:a::bigint > 250": 1,
+    "try_variant_get(v, '$.s', 'string') = 'b'": 1,
+    "try_variant_get(v, '$.s', 'string') LIKE 'c%'": 1,
+    "variant_get(v, '$.f', 'double') < 3": 1,
+    "try_variant_get(v, '$.n', 'bigint') IS NULL": 1,
+    "try_variant_get(v, '$.a', 'string') = '105'": 4,  # numbers are converted to texts
+    "try_variant_get(w, '$', 'int') > 207": 4,  # the path of the whole variant
+    f"{GET} + 1 = 106": 4,
+    f"{GET} = id": 4,
+    f"rand() < 2 AND {GET} = 105": 1,
+}
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_statistics_of_paths_prune_files(ranges, condition):
+    sql, query = ranges, f"SELECT id FROM t WHERE {condition}"
+    assert sorted(sql(query)) == sorted(sql(query.replace("FROM t", "FROM copy")))
+    assert f"native: {CONDITIONS[condition]} of 4 Parquet files" in plan(sql, query)
+
+
+def test_pruned_files_keep_errors_of_casts_and_versions_of_rows(ranges):
+    sql = ranges
+    sql('INSERT INTO t SELECT 9, parse_json(\'{"a": "text"}\'), NULL')
+    with pytest.raises(PySparkException, match="INVALID_VARIANT_CAST"):
+        sql(f"SELECT id FROM t WHERE {GET} = 105")
+    sql("INSERT INTO t SELECT 10, parse_json('{\"a\": 6000000000}'), NULL")
+    sql("DELETE FROM t WHERE id = 9")
+    with pytest.raises(PySparkException, match="INVALID_VARIANT_CAST"):
+        sql(f"SELECT id FROM t WHERE {GET} < 5")
+    keyed = "'primary-key' = 'id', 'bucket' = '1', 'write-only' = 'true'"
+    sql(f"CREATE TABLE k (id INT NOT NULL, v VARIANT) TBLPROPERTIES ({keyed}, 'variant.inferShreddingSchema' = 'true')")
+    for a in (1, 2):
+        sql(f"INSERT INTO k SELECT 1, parse_json('{{\"a\": {a}}}')")
+    assert sql(f"SELECT id FROM k WHERE {GET} = 1") == []
+    assert sql(f"SELECT id FROM k WHERE {GET} = 2") == [(1,)]
+
+
+@pytest.mark.more
+def test_deleted_rows_stay_deleted_in_pruned_scans(ranges):
+    sql = ranges
+    for name in ("modifiable", "enabled"):
+        sql(f"ALTER TABLE t SET TBLPROPERTIES ('deletion-vectors.{name}' = 'true')")
+    sql("DELETE FROM t WHERE id IN (103, 205)")
+    for condition in (f"{GET} BETWEEN 102 AND 104", f"{GET} > 203"):
+        query = f"SELECT id FROM t WHERE {condition} AND id NOT IN (103, 205)"
+        assert sorted(sql(f"SELECT id FROM t WHERE {condition}")) == sorted(sql(query.replace("FROM t", "FROM copy")))
+    assert sql(f"UPDATE t SET v = parse_json('{{\"a\": 1}}') WHERE {GET} = 104") is not None
+    assert sorted(sql(f"SELECT id FROM t WHERE {GET} = 1")) == [(1,), (104,)]
+    on = f"t.id = c.id AND {GET.replace('(v', '(t.v')} > 300"
+    sql(f"MERGE INTO t USING copy c ON {on} WHEN MATCHED THEN DELETE")
+    assert sql("SELECT count(*) FROM t WHERE id > 300") == [(0,)]

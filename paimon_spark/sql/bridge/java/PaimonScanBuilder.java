@@ -87,7 +87,7 @@ class PaimonScanBuilder
   static String trees(List filters) {
     ArrayList described = new ArrayList();
     for (int i = 0; i < filters.size(); i++) {
-      Option found = translated((Expression) filters.get(i));
+      Option found = translated(VariantTests.named((Expression) filters.get(i)));
       described.add(found.isDefined() ? Trees.of((Predicate) found.get()) : null);
     }
     return Trees.json(described);

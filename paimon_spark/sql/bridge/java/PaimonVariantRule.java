@@ -359,7 +359,7 @@ class VariantPaths {
   }
 
   /** The constant path; null: it is not constant or invalid, or it is the path of the whole variant. */
-  private static String path(VariantGet get) {
+  static String path(VariantGet get) {
     if (!get.path().foldable() || get.timeZoneId().isEmpty()) {
       return null;
     }
