@@ -170,7 +170,7 @@ class _Observation:
         elif kinds <= {PRIMITIVE, SHORT_TEXT}:
             shape = _scalar(values.take(given), np.where(basic[given] == SHORT_TEXT, TEXT, details[given]))
         elif depth > 0 and kinds == {OBJECT}:
-            shape = dict(self._fields(values.take(given), metadata[given], depth - 1)) or VARIANT
+            shape = dict(self._fields(values.take(given), metadata[given], depth - 1))
         elif depth > 0 and kinds == {ARRAY}:
             elements = elements_of(values.take(given), ARRAY)
             shape = self.of(elements.values(), metadata[given][elements.rows()], depth - 1)

@@ -219,6 +219,19 @@ def test_paths_of_masked_rows_and_of_merged_rows(sql, rows, monkeypatch):
 
 
 @pytest.mark.more
+def test_paths_without_generated_code(layouts):
+    sql, query = layouts, "SELECT id, try_variant_get(v, '$.a', 'int') FROM t"
+    found = sorted(map(repr, sql(query)))
+    for key, value in (("factoryMode", "NO_CODEGEN"), ("wholeStage", "false")):
+        sql(f"SET spark.sql.codegen.{key} = {value}")
+    try:
+        assert sorted(map(repr, sql(query))) == found  # Spark's reader cannot extract paths
+    finally:
+        for key in ("factoryMode", "wholeStage"):
+            sql(f"RESET spark.sql.codegen.{key}")
+
+
+@pytest.mark.more
 def test_paths_after_schema_changes(layouts):
     sql = layouts
     sql("ALTER TABLE t ADD COLUMN w VARIANT")

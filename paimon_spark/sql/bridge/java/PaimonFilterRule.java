@@ -11,9 +11,7 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation$;
 import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Function1;
 import scala.runtime.AbstractPartialFunction;
 
@@ -81,9 +79,12 @@ class FilteredReads extends AbstractPartialFunction {
   }
 
   private static LogicalPlan filtered(DataSourceV2Relation relation, Expression condition) {
-    CaseInsensitiveStringMap kept = FormatTable.ofReader(relation.options());
-    LogicalPlan plan = new Filter(condition, DataSourceV2Relation$.MODULE$.create(
-        relation.table(), relation.catalog(), relation.identifier(), kept, relation.timeTravelSpec()));
+    Object[] fields = new Object[relation.productArity()];
+    for (int i = 0; i < fields.length; i++) {
+      Object field = relation.productElement(i);
+      fields[i] = field == relation.options() ? FormatTable.ofReader(relation.options()) : field;
+    }
+    LogicalPlan plan = new Filter(condition, (LogicalPlan) relation.makeCopy(fields));  // with the same attributes
     String limit = relation.options().get(FormatTable.LIMIT);
     if (limit == null) {
       return plan;

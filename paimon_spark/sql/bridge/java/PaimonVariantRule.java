@@ -53,9 +53,13 @@ import scala.jdk.javaapi.CollectionConverters;
  * `try_variant_get` is extracted with its type.
  */
 class PaimonVariantRule extends Rule {
+  /** Spark's reader casts extracted values by generated code only: ScalarCastHelper has no other way. */
+  private static final String FACTORY = "spark.sql.codegen.factoryMode";
+
   public TreeNode apply(TreeNode plan) {
     Object pushes = SQLConf.get().getConf(SQLConf$.MODULE$.PUSH_VARIANT_INTO_SCAN());
-    return Boolean.TRUE.equals(pushes) ? replaced((LogicalPlan) plan) : plan;
+    boolean compiles = !SQLConf.get().getConfString(FACTORY, "FALLBACK").equalsIgnoreCase("NO_CODEGEN");
+    return Boolean.TRUE.equals(pushes) && compiles ? replaced((LogicalPlan) plan) : plan;
   }
 
   private static LogicalPlan replaced(LogicalPlan plan) {
