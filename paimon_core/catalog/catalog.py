@@ -136,6 +136,7 @@ class Catalog(CatalogViews, CatalogFormatTables):
         InvalidInputError for a directory with files of a dropped table, which another `drop_table` deletes;
         UnsupportedError for the schema of a format table.
         """
+        Schema.require(schema)
         name = plain_identifier(identifier, "created")
         if schema.options.get("type") == "format-table":
             raise UnsupportedError(f"{str(name)!r} would be a format table: call create_format_table")

@@ -23,9 +23,13 @@ Spec = Mapping[str, object]
 def partition_predicate(store: FileStore, specs: Sequence[Spec]) -> Predicate:
     """Return a bound predicate for partitions given as {column: value}; a spec may name only some of the columns.
 
-    Raises InvalidInputError for a column that is not a partition column, for an empty spec and for an empty list.
+    Raises InvalidInputError for a column that is not a partition column, for an empty spec, for an empty list, and for
+    something else than a list of specs.
     """
     keys = store.schema.partition_keys
+    listed = not isinstance(specs, str | Mapping) and isinstance(specs, Sequence)
+    if not listed or not all(isinstance(spec, Mapping) for spec in specs):
+        raise InvalidInputError(f"partitions of {store.root} are given as {specs!r}: pass a list of {{column: value}}")
     if not specs:
         raise InvalidInputError("the list of partitions is empty: give at least one {column: value}")
     for spec in specs:

@@ -47,10 +47,12 @@ def are_file_names(names: Sequence[str]) -> bool:
 
 
 def check_name(name: str, shown: str) -> None:
-    """Check the name of a directory: no slash, not ``.``, ``..`` or only blanks.
+    """Check the name of a directory: a text, no slash, not ``.``, ``..`` or only blanks.
 
     Raises InvalidInputError, whose message shows ``shown`` as the user's input.
     """
+    if not isinstance(name, str):
+        raise InvalidInputError(f"{shown!r} ({type(name).__name__}) names no database, table or branch: pass a text")
     if "/" in name or "\\" in name or name in (".", "..") or (name and not name.strip()):
         raise InvalidInputError(
             f"{shown!r} cannot name a database, table or branch: {name!r} would leave its directory"

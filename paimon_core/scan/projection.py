@@ -1,6 +1,6 @@
 """The columns that a read returns, chosen by name."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -135,14 +135,15 @@ def project(
     """
     if columns is None:
         return schema.fields
-    if isinstance(columns, str):
-        raise InvalidInputError(f"columns must be a list of names, not the text {columns!r}")
+    names = None if isinstance(columns, str) or not isinstance(columns, Iterable) else list(columns)
+    if names is None or not all(isinstance(name, str) for name in names):
+        raise InvalidInputError(f"columns must be a list of names, not {columns!r}")
     stored = (*schema.fields, *tracking_fields(schema))
     computed = {field.name: field for field in metadata_fields(schema)} if metadata else {}
     find = field_at if nested else find_column
-    chosen = tuple(computed.get(name.lower()) or find(stored, name, "the table") for name in columns)
+    chosen = tuple(computed.get(name.lower()) or find(stored, name, "the table") for name in names)
     if len({field.name for field in chosen}) < len(chosen):
-        raise InvalidInputError(f"{list(columns)} names a column twice: name each column once")
+        raise InvalidInputError(f"{names} names a column twice: name each column once")
     return chosen
 
 

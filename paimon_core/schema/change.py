@@ -193,8 +193,10 @@ def apply(schema: TableSchema, changes: Iterable[SchemaChange], has_snapshots: b
                 edit.comment = change.comment
             case DropPrimaryKey():
                 edit.drop_primary_key()
-            case _:
+            case _ if isinstance(change, ColumnChange):
                 edit.change_column(change)
+            case _:
+                raise InvalidInputError(f"{change!r} is no schema change: pass a list such as [SetOption(key, value)]")
     changed = replace(
         schema,
         id=schema.id + 1,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from paimon_core.errors import InvalidInputError
 from paimon_core.types.arrow import fields_from_arrow
 from paimon_core.types.datatype import DataField
 
@@ -29,6 +30,14 @@ class Schema:
     partition_keys: Sequence[str] = ()
     options: Mapping[str, str] = field(default_factory=dict)
     comment: str | None = None
+
+    @staticmethod
+    def require(schema: object) -> None:
+        """Raise InvalidInputError if this is no schema, such as a schema of Arrow."""
+        if not isinstance(schema, Schema):
+            raise InvalidInputError(
+                f"the schema is of type {type(schema).__name__}: pass paimon_core.Schema(columns, primary_keys=[...])"
+            )
 
     @property
     def data_fields(self) -> tuple[DataField, ...]:

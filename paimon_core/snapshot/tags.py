@@ -55,8 +55,8 @@ class Tags:
         return join(self._directory, _PREFIX + name)
 
     def check_name(self, name: str) -> None:
-        """Raise InvalidInputError for a name that a new tag cannot have: blank, or with a slash."""
-        if not name.strip() or "/" in name:
+        """Raise InvalidInputError for a name that a new tag cannot have: no text, blank, or with a slash."""
+        if not isinstance(name, str) or not name.strip() or "/" in name:
             raise InvalidInputError(f"{name!r} cannot name a tag of {self.root}: a name is not blank, and has no '/'")
 
     def create(self, tag: Tag) -> bool:

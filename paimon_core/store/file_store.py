@@ -191,6 +191,8 @@ class FileStore:
         """Return the table with additional dynamic options. Raises InvalidInputError for options that do not fit."""
         if not options:
             return self
+        if not isinstance(options, Mapping):
+            raise InvalidInputError(f"the options are {options!r}: pass {{name: value}}")
         branch = options.get("branch")
         if branch is not None and branch != self.branch:
             raise InvalidInputError(f"this table is open on branch {self.branch!r}: open it on {branch!r} instead")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -236,7 +236,11 @@ def upsert_merge(store: FileStore, source: pa.Table, on: On) -> Merge:
 
 def _on_columns(schema: TableSchema, names: Sequence[str], on: On) -> dict[str, str]:
     """Return the source column for each column of the table in ``on``."""
-    pairs = on if isinstance(on, Mapping) else {name: name for name in ([on] if isinstance(on, str) else on)}
+    given = [on] if isinstance(on, str) or not isinstance(on, Iterable) else list(on)
+    sources = list(on.values()) if isinstance(on, Mapping) else given
+    if not all(isinstance(name, str) for name in (*given, *sources)):
+        raise InvalidInputError(f"'on' is {on!r}: pass a name, a list of names, or {{table column: source column}}")
+    pairs = dict(zip(given, sources, strict=True))
     found: dict[str, str] = {}
     for name, of_source in pairs.items():
         column = find_column(matchable_fields(schema), name, "the table").name

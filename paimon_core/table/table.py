@@ -141,6 +141,7 @@ class Table(ChangeableTable):
         Raises AlreadyExistsError for an existing table, InvalidInputError for a path of a branch or a view and for a
         schema that contradicts itself, UnsupportedError for a feature that the engine lacks.
         """
+        Schema.require(schema)
         location = TableLocation.parse(path)
         if location.system_table is not None:
             view = SEPARATOR + location.system_table

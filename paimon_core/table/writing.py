@@ -56,7 +56,7 @@ def overwrite_rows(store: FileStore, data: Data, partition: Mapping[str, object]
     option, options = DYNAMIC_PARTITION_OVERWRITE, store.options
     if partition is None and options.has(option) and options.value(option):
         partition = DYNAMIC
-    if isinstance(partition, str) and partition != DYNAMIC:
+    if partition not in (None, DYNAMIC) and not isinstance(partition, Mapping):
         raise InvalidInputError(f"partition must be a mapping, None or {DYNAMIC!r}, not {partition!r}")
     with TableWrite(store, overwrite=True) as writer:
         for batch in _batches(data):

@@ -318,6 +318,9 @@ def test_filter_that_only_spark_evaluates_is_in_the_plan(spark, path):
     assert "native: " in plan(frame)
     narrow, whole = frame.where("id = 4"), frame.select("id")
     assert (narrow.count(), whole.count(), frame.join(narrow, "id").count()) == (1, 2, 1)
+    view = f"CREATE OR REPLACE TEMPORARY VIEW shouting USING paimon OPTIONS (path '{path}', filter 'upper(p) = \"X\"')"
+    spark.sql(view)
+    assert spark.table("shouting").count() == 3
     schema = load(spark, path).schema
     assert spark.read.format("paimon").schema(schema).option("filter", "upper(p) = 'Y'").load(path).count() == 3
 

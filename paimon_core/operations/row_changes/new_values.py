@@ -28,9 +28,11 @@ _FAILURES = (pa.ArrowInvalid, pa.ArrowKeyError, pa.ArrowTypeError, pa.ArrowNotIm
 def assigned(schema: TableSchema, values: Values) -> dict[str, Any]:
     """Return the new value of each column, under its name in the table, as a scalar or an expression.
 
-    Raises InvalidInputError for an unknown column, for a column with two values, for no column, and for a Python value
-    that the column cannot store.
+    Raises InvalidInputError for an unknown column, for a column with two values, for no column, for something else than
+    a mapping, and for a Python value that the column cannot store.
     """
+    if not isinstance(values, Mapping):
+        raise InvalidInputError(f"the new values are {values!r} ({type(values).__name__}): pass {{column: new value}}")
     found: dict[str, Any] = {}
     for name, value in values.items():
         field = find_column(schema.fields, name, "the table")
