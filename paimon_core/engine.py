@@ -91,19 +91,7 @@ if TYPE_CHECKING:
         position_fields,
     )
     from paimon_core.predicate.compute import evaluate
-    from paimon_core.predicate.expr import (
-        FALSE,
-        TEXT_TESTS,
-        TRUE,
-        And,
-        Constant,
-        Leaf,
-        Not,
-        Or,
-        Predicate,
-        VariantPath,
-        conjunction,
-    )
+    from paimon_core.predicate.expr import FALSE, TEXT_TESTS, TRUE, And, Constant, Leaf, Not, Or, Predicate, conjunction
     from paimon_core.predicate.filter import Filter, bound_filter
     from paimon_core.predicate.parse import parse_predicate
     from paimon_core.predicate.rewrite import bind, most_keys, tests_fields
@@ -147,7 +135,7 @@ if TYPE_CHECKING:
     from paimon_core.scan.metadata_aggregate import aggregate as aggregate_metadata
     from paimon_core.scan.position import ALL as ALL_ROWS
     from paimon_core.scan.position import Position as StreamPosition
-    from paimon_core.scan.projection import metadata_fields, project, readable_fields
+    from paimon_core.scan.projection import metadata_fields, project, readable_fields, variant_field
     from paimon_core.scan.stream_lag import LagCounter
     from paimon_core.scan.stream_scan import BatchSplit, StreamScan
     from paimon_core.scan.task_plan import pack_tasks, packing_of_tasks, plan_tasks
@@ -175,7 +163,6 @@ if TYPE_CHECKING:
     from paimon_core.store.traits import TableTraits
     from paimon_core.table import AnyTable, open_any, read_only, resolved_snapshot, table_summary, viewed
     from paimon_core.types.parse import parse_type
-    from paimon_core.variant.paths import variant_value_type
     from paimon_core.write.align import align, column_positions
     from paimon_core.write.routing import BucketMode, KeyShard, bucket_mode
     from paimon_core.write.routing.bucket_assigner import BucketAssigner
@@ -232,7 +219,6 @@ __all__ += [
     "Not",
     "Or",
     "Predicate",
-    "VariantPath",
     "bind",
     "bound_filter",
     "conjunction",
@@ -241,7 +227,6 @@ __all__ += [
     "parse_predicate",
     "predicate_columns",
     "tests_fields",
-    "variant_value_type",
 ]
 """Filters: predicates: their nodes, their text, and how they bind to columns and evaluate on rows."""
 
@@ -281,6 +266,7 @@ __all__ += [
     "section_digest",
     "split_weight",
     "tracking_fields",
+    "variant_field",
 ]
 """Scans: plans: columns of a read, splits, tasks, and answers from metadata."""
 
@@ -536,7 +522,7 @@ _NAMES = {
         "SEVERAL check_added_names check_updates null_unless_changed position_fields"
     ),
     "paimon_core.predicate.compute": "evaluate",
-    "paimon_core.predicate.expr": "FALSE TEXT_TESTS TRUE And Constant Leaf Not Or Predicate VariantPath conjunction",
+    "paimon_core.predicate.expr": "FALSE TEXT_TESTS TRUE And Constant Leaf Not Or Predicate conjunction",
     "paimon_core.predicate.filter": "Filter bound_filter",
     "paimon_core.predicate.parse": "parse_predicate",
     "paimon_core.predicate.rewrite": "bind most_keys tests_fields columns=predicate_columns",
@@ -562,7 +548,7 @@ _NAMES = {
     "paimon_core.scan.interval": "DIFF Interval interval_of",
     "paimon_core.scan.metadata_aggregate": "Function=AggregateFunction LiveRows aggregate=aggregate_metadata",
     "paimon_core.scan.position": "ALL=ALL_ROWS Position=StreamPosition",
-    "paimon_core.scan.projection": "metadata_fields project readable_fields",
+    "paimon_core.scan.projection": "metadata_fields project readable_fields variant_field",
     "paimon_core.scan.stream_lag": "LagCounter",
     "paimon_core.scan.batch_limits": "NO_LIMITS Limits",
     "paimon_core.scan.stream_scan": "BatchSplit StreamScan",
@@ -591,7 +577,6 @@ _NAMES = {
     "paimon_core.format_table.write": "FormatTableWriter StagedFile",
     "paimon_core.table": "AnyTable open_any read_only resolved_snapshot table_summary viewed",
     "paimon_core.types.parse": "parse_type",
-    "paimon_core.variant.paths": "variant_value_type",
     "paimon_core.write.align": "align column_positions",
     "paimon_core.write.routing": "BucketMode KeyShard bucket_mode",
     "paimon_core.write.routing.bucket_assigner": "BucketAssigner",

@@ -136,9 +136,8 @@ class Catalog(CatalogViews, CatalogFormatTables):
         InvalidInputError for a directory with files of a dropped table, which another `drop_table` deletes;
         UnsupportedError for the schema of a format table.
         """
-        Schema.require(schema)
         name = plain_identifier(identifier, "created")
-        if schema.options.get("type") == "format-table":
+        if Schema.require(schema).options.get("type") == "format-table":
             raise UnsupportedError(f"{str(name)!r} would be a format table: call create_format_table")
         self._existing_database(name.database)
         self._check_new(name)

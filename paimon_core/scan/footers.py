@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from paimon_core.datafile.matches import file_may_match
+from paimon_core.errors import CorruptedError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.predicate.expr import Predicate
@@ -27,8 +28,6 @@ def prune_by_footers(store: FileStore, plan: Plan, predicate: Predicate, most_fi
         plan: a plan with the files of this table.
         predicate: the filter, bound to the table's schema.
         most_files: a plan with more such files is returned as it is.
-
-    Raises CorruptedError for a missing or damaged file.
     """
     if store.traits.data_evolution:  # several files have the columns of a row
         return plan
@@ -38,10 +37,13 @@ def prune_by_footers(store: FileStore, plan: Plan, predicate: Predicate, most_fi
 
     def may_match(candidate: tuple[DataSplit, DataFileMeta]) -> bool:
         split, file = candidate
-        return file_may_match(store, split.bucket_ref, file, predicate, split.part)
+        try:
+            return file_may_match(store, split.bucket_ref, file, predicate, split.part)
+        except (CorruptedError, FileNotFoundError):  # the reader will raise it, or skip the file
+            return True
 
     found = parallel_map(may_match, candidates)
-    splits = [kept for split in plan.splits if (kept := _with_matches(split, found)).files]
+    splits = [split for whole in plan.splits if (split := _with_matches(whole, found)).files]
     before, after = (sum(len(split.files) for split in several) for several in (plan.splits, splits))
     return replace(plan, splits=splits, steps=(*plan.steps, PruningStep("footers", before, after)))
 

@@ -14,14 +14,15 @@ from paimon_core.predicate.expr import FieldPath, VariantPath, column_of
 from paimon_core.predicate.rewrite import find_path
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.columns import find_column
-from paimon_core.types.datatype import DataField, DataType, PartialVariant, RowType
+from paimon_core.types.datatype import NO_ID, DataField, DataType, PartialVariant, RowType
 from paimon_core.types.system_fields import BUCKET, FILE_PATH, ROW_INDEX, partition_field
 
 if TYPE_CHECKING:
-    from paimon_core.variant.paths import variant_get, variant_steps
+    from paimon_core.variant.paths import variant_get, variant_steps, variant_value_type
 else:
     variant_get = deferred("paimon_core.variant.paths", "variant_get")
     variant_steps = deferred("paimon_core.variant.paths", "variant_steps")
+    variant_value_type = deferred("paimon_core.variant.paths", "variant_value_type")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +146,19 @@ def project(
     if len({field.name for field in chosen}) < len(chosen):
         raise InvalidInputError(f"{names} names a column twice: name each column once")
     return chosen
+
+
+def variant_field(parts: Sequence[str], path: str, kind: str) -> DataField:
+    """Return the field of the values at a path of variants, as a test of a predicate names it.
+
+    Args:
+        parts: the names of the column, and of the fields of structs down to the one with the variants.
+        path: the path in the variants, such as ``$.a``.
+        kind: the type of the values, as text; values of another type are NULL.
+
+    Raises InvalidInputError for a type that no value in a variant has.
+    """
+    return DataField(NO_ID, VariantPath(parts, path, kind, strict=False), variant_value_type(kind))
 
 
 def field_at(fields: Sequence[DataField], name: str, where: str = "the table") -> DataField:

@@ -32,12 +32,13 @@ class Schema:
     comment: str | None = None
 
     @staticmethod
-    def require(schema: object) -> None:
-        """Raise InvalidInputError if this is no schema, such as a schema of Arrow."""
+    def require(schema: object) -> "Schema":
+        """Return the schema. Raises InvalidInputError if it is none, such as a schema of Arrow."""
         if not isinstance(schema, Schema):
             raise InvalidInputError(
                 f"the schema is of type {type(schema).__name__}: pass paimon_core.Schema(columns, primary_keys=[...])"
             )
+        return schema
 
     @property
     def data_fields(self) -> tuple[DataField, ...]:

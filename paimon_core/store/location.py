@@ -40,7 +40,7 @@ class TableLocation:
 
     @staticmethod
     def parse(text: str) -> "TableLocation":
-        """Return the location that `text` names; raises as `split_name` does, and for another type than text."""
+        """Return the location that `text` names. Raises as `split_name`, and InvalidInputError for another type."""
         if not isinstance(text, str):
             raise InvalidInputError(f"the path of a table is {text!r} ({type(text).__name__}): pass a text, str(path)")
         directory, slash, name = text.rstrip("/").rpartition("/")

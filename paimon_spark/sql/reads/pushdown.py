@@ -23,11 +23,10 @@ from paimon_core.engine import (
     Not,
     Or,
     Predicate,
-    VariantPath,
     bind,
     conjunction,
     predicate_columns,
-    variant_value_type,
+    variant_field,
 )
 from paimon_core.errors import InvalidInputError
 from paimon_core.types.columns import find_column
@@ -232,8 +231,7 @@ class _VariantTranslation(_Translation):
         path = tree.get("column", ())
         if len(path) != 1 or not path[0].startswith(_VARIANT):
             return super()._column(tree, root)
-        parts, steps, kind = json.loads(path[0].removeprefix(_VARIANT))
-        return DataField(-1, VariantPath(parts, steps, kind, strict=False), variant_value_type(kind))
+        return variant_field(*json.loads(path[0].removeprefix(_VARIANT)))
 
 
 def _value(literal: Tree, field: DataField) -> Any:

@@ -101,6 +101,15 @@ def test_vectors_of_files_that_are_left_out_are_left_out(tmp_path):
     assert [v.range.data_file for split in fewer.splits for v in split.vectors] == files_of(fewer)
 
 
+def test_damaged_and_missing_files_are_left_to_the_reader(tmp_path):
+    table = table_of(tmp_path / "t", [[{"a": 1}], [{"a": 2}], [{"a": 3}]])
+    first, second = sorted((tmp_path / "t").glob("bucket-0/*.parquet"))[:2]
+    first.write_bytes(b"PAR1" + b"x" * (first.stat().st_size - 8) + b"PAR1")
+    second.unlink()
+    found = files_of(pruned(table, "try_variant_get(v, '$.a', 'INT') = 99")[1])
+    assert sorted(found) == sorted([first.name, second.name])
+
+
 @pytest.mark.cases(10)
 @pytest.mark.parametrize("case", range(40))
 def test_random_filters_lose_no_row(tmp_path, case):
