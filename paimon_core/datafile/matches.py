@@ -1,4 +1,4 @@
-"""The rows of one data file that match a filter, as far as statistics and the columns of the filter tell."""
+"""The rows of one data file that match a filter, by statistics and by the columns of the filter."""
 
 from collections.abc import Sequence
 

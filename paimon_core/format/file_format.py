@@ -147,8 +147,8 @@ class FileFormat(ABC):
     ) -> OpenWriter:
         """Return a function that begins each of the files that one writer writes, one after another.
 
-        The arguments and errors are those of `open_writer`, apart from the sink, which the function takes. A format may
-        adapt a file to the one before.
+        It takes the same arguments and raises the same errors as `open_writer`, but the function takes the sink. A
+        format may adapt a file to the one before.
         """
         return lambda sink: self.open_writer(sink, fields, options, compression, ordered=ordered)
 

@@ -33,7 +33,7 @@ class Schema:
 
     @staticmethod
     def require(schema: object) -> "Schema":
-        """Return the schema. Raises InvalidInputError if it is none, such as a schema of Arrow."""
+        """Return the schema. Raises InvalidInputError for another object, such as a schema of Arrow."""
         if not isinstance(schema, Schema):
             raise InvalidInputError(
                 f"the schema is of type {type(schema).__name__}: pass paimon_core.Schema(columns, primary_keys=[...])"

@@ -1,4 +1,4 @@
-"""What a sample of variants shows: at each place, how many values there are, and the type that all of them have.
+"""The evidence of a sample of variants: at each place, the number of values, and the type that all of them have.
 
 Evidence of several files can be added, and gives the types to shred by (format 7.4).
 """

@@ -109,7 +109,7 @@ class Inference:
 
 @dataclass(frozen=True)
 class _Column:
-    """What a complete file knows of one column: its evidence, and the type by which it was shredded."""
+    """The evidence of one column of a complete file, and the type that shredded it."""
 
     evidence: Evidence
     layout: DataType
@@ -150,7 +150,7 @@ class _Rule:
             return scalar
         types = {f.name: f.type for f in before.fields} if isinstance(before, RowType) else {}
         chosen = {n: f for n, f in shape.items() if f.count >= (self.retention if n in types else self.admission)}
-        # those that most rows have come first if not all fit in the width, then those that the file before has
+        # if not all fit in the width: first the fields of most rows, then the fields that the file before has
         order = chosen if before is None else sorted(chosen, key=lambda n: (-chosen[n].count, n not in types))
         layouts: dict[str, DataType] = {}
         for name in order:

@@ -358,6 +358,6 @@ def test_quotes_in_the_option_filter_are_those_of_the_session(spark, path):
         ("no_such_function(p) = 1", "no_such_function"),
     ],
 )
-def test_filters_that_nobody_evaluates_are_refused(spark, path, text, message):
+def test_filters_that_spark_cannot_evaluate_are_refused(spark, path, text, message):
     with pytest.raises(Exception, match=message):
         load(spark, path, filter=text).collect()

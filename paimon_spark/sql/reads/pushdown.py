@@ -92,7 +92,7 @@ def without_implied(p: Predicate | None) -> Predicate | None:
 
 
 def variant_tests(trees: Sequence[Tree | None], schema: TableSchema) -> Predicate | None:
-    """Return the tests of values in variants that every row passes which the query needs; `None`: there are none.
+    """Return the tests of values in variants that each needed row passes; `None`: no filter tests variants.
 
     They are separate from `predicate_of` because only statistics may decide them: Spark raises an error for a value of
     another type, and does not evaluate a test of a row that another test excludes.

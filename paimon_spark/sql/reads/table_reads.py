@@ -104,7 +104,7 @@ class TableReads(ReadEndpoint):
         return PlannedScan(replace(scan, predicate=predicate), request, self._options(), mismatch, current_columns)
 
     def _variant_tests(self, scan: TableScan, trees: list[Tree | None]) -> Predicate | None:
-        """Return the tests of values in variants, bound to the columns of the scan; `None`: there are none to use."""
+        """Return the tests of values in variants, bound to the columns of the scan; `None`: no test can be used."""
         fields, tests = scan.store.schema.fields, variant_tests(trees, self._read_schema())
         if tests is None or scan.store.is_restricted:
             return None

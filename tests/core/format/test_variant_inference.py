@@ -52,7 +52,7 @@ def parts(column, text):
 
 
 def having(name, share, value=1, rows=100):
-    """Return variants of which a share has a field; all of them have the field `all`."""
+    """Return variants that all have the field `all`, and a share of them another field."""
     return plain([{"all": k} | ({name: value} if k < share * rows else {}) for k in range(rows)])
 
 
