@@ -86,7 +86,7 @@ class Digits:
 
 
 Shape: TypeAlias = Union[DataType, Digits, Mapping[str, "Evidence"], "Evidence", None]
-"""What values are: only nulls (`None`), of several types (VARIANT), of one type, numbers, objects with these fields, or
+"""The kind of values: only nulls (`None`), several types (VARIANT), one type, numbers, objects with these fields, or
 arrays with these elements."""
 
 
