@@ -361,3 +361,6 @@ def test_quotes_in_the_option_filter_are_those_of_the_session(spark, path):
 def test_filters_that_spark_cannot_evaluate_are_refused(spark, path, text, message):
     with pytest.raises(Exception, match=message):
         load(spark, path, filter=text).collect()
+    for limit, said in (("many", "option 'limit' is 'many'"), ("-1", "limit")):
+        with pytest.raises(Exception, match=said):
+            load(spark, path, filter="upper(p) = 'X'", limit=limit).collect()

@@ -73,9 +73,10 @@ public class FormatTable extends PythonTable {
 
   /** The options of a read without those that its plan evaluates: a filter, and the limit that follows it. */
   public static CaseInsensitiveStringMap ofReader(CaseInsensitiveStringMap options) {
-    if (filterOfPlan(options) == null) {
-      return options;
-    }
+    return filterOfPlan(options) == null ? options : withoutFilter(options);
+  }
+
+  static CaseInsensitiveStringMap withoutFilter(CaseInsensitiveStringMap options) {
     HashMap others = new HashMap(options.asCaseSensitiveMap());
     Object[] keys = others.keySet().toArray();
     for (int i = 0; i < keys.length; i++) {

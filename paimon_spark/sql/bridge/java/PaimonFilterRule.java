@@ -71,25 +71,38 @@ class FilteredReads extends AbstractPartialFunction {
     }
     DataSourceV2Relation relation = (DataSourceV2Relation) node;
     String condition = FormatTable.filterOfPlan(relation.options());
+    if (condition == null) {
+      return node;
+    }
+    Expression parsed;
     try {
-      return condition == null ? node : filtered(relation, PaimonFilterRule.parsed(session, condition));
+      parsed = PaimonFilterRule.parsed(session, condition);
     } catch (Exception refused) {
       throw new IllegalStateException(refused);
     }
+    return filtered(relation, parsed);
   }
 
   private static LogicalPlan filtered(DataSourceV2Relation relation, Expression condition) {
     Object[] fields = new Object[relation.productArity()];
     for (int i = 0; i < fields.length; i++) {
       Object field = relation.productElement(i);
-      fields[i] = field == relation.options() ? FormatTable.ofReader(relation.options()) : field;
+      fields[i] = field == relation.options() ? FormatTable.withoutFilter(relation.options()) : field;
     }
     LogicalPlan plan = new Filter(condition, (LogicalPlan) relation.makeCopy(fields));  // with the same attributes
     String limit = relation.options().get(FormatTable.LIMIT);
     if (limit == null) {
       return plan;
     }
-    Literal rows = new Literal(Integer.valueOf(limit.trim()), DataTypes.IntegerType);
+    Literal rows = new Literal(number(limit), DataTypes.IntegerType);
     return new GlobalLimit(rows, new LocalLimit(rows, plan));
+  }
+
+  private static Integer number(String limit) {
+    try {
+      return Integer.valueOf(limit.trim());
+    } catch (NumberFormatException refused) {
+      throw new IllegalArgumentException("option 'limit' is '" + limit + "': must be a whole number");
+    }
   }
 }
