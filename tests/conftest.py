@@ -72,11 +72,13 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown():
-    """Fail a test that leaves changed settings of the shared Spark session to the next test."""
+    """Drop the temporary views of the shared Spark session; fail a test that leaves changed settings in it."""
     result = yield
     guard = sys.modules.get("tests.support.session_settings")  # only where a session has started
-    changed = guard.changed_settings() if guard else []
-    if changed:
+    if not guard:
+        return result
+    guard.drop_temporary_views()
+    if changed := guard.changed_settings():
         pytest.fail("the test leaves changed settings of the shared session:\n" + "\n".join(changed), pytrace=False)
     return result
 

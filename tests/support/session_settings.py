@@ -1,4 +1,4 @@
-"""The settings of the Spark session that the tests of a process share: a test leaves them as it found them."""
+"""The Spark session that the tests of a process share: a test leaves it as it found it."""
 
 import re
 
@@ -24,6 +24,13 @@ def changed_settings() -> list[str]:
         del _known[key]
     keys = sorted(before.keys() | now.keys())
     return [f"{key}: {before.get(key)}, now {now.get(key)}" for key in keys if before.get(key) != now.get(key)]
+
+
+def drop_temporary_views() -> None:
+    """Drop the temporary views of the session: their names hide the tables of later tests."""
+    session = SparkSession._instantiatedSession
+    if session is not None and session._sc._jsc is not None:
+        session._jsparkSession.sessionState().catalog().clearTempTables()
 
 
 def _settings() -> dict[str, str]:
