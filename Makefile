@@ -1,6 +1,6 @@
 # Two commands on a fresh machine: `make demo` and `make test`, in at most twelve minutes on two cores. They need Python >= 3.10 and Java 17 or 21.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-more test-slow test-places test-stores test-spark test-floors test-floors-core test-floors-spark test-continuation wheels check bench docs clean
+.PHONY: help demo test test-all test-more test-slow test-places test-places-quick test-stores test-spark test-floors test-floors-core test-floors-spark test-continuation wheels check bench docs clean
 SHELL := /bin/sh
 VENV ?= .venv
 PY := $(VENV)/bin/python
@@ -61,6 +61,12 @@ test-more: $(VENV)/.test  ## the tests marked more; those of them that draw at h
 test-places: $(VENV)/.test  ## stores and catalogs with their servers, which the first run builds or downloads (Go, npm, Maven)
 	@.ci/java
 	@$(call TEST_RUN,$(VENV)) $(PY) -m pytest -m "places and not slow" --durations=30 $(T)
+
+# Their servers start within seconds, and are packages of npm and Maven: nothing is built.
+QUICK_PLACES = $(addprefix tests/places/,stores/test_races.py stores/test_network_faults.py stores/test_methods.py hdfs/test_hdfs_storage.py rest/test_rest.py rest/test_rest_java.py)
+test-places-quick: $(VENV)/.test  ## of these, Azure, HDFS and Java's REST server, as in CI: races, kills, lost answers
+	@.ci/java
+	@$(call TEST_RUN,$(VENV)) $(PY) -m pytest $(QUICK_PLACES) -m "places and not slow" -k "(azure or hdfs or rest) and not (reset or 503 or 412 or delay or cut or pages)" --draws few --durations=30 $(T)
 
 # Every MemoryIO of the fault tests has its files on the store, so every call of the engine reaches its server.
 STORES ?= s3 gcs azure oss hdfs

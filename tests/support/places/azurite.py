@@ -23,7 +23,7 @@ _FILL_PORTS: dict[int, int] = {}
 
 
 def _program() -> Path:
-    """Return the script of azurite, which the first call installs: minutes. Skip the test without npm."""
+    """Return the script of azurite, which the first call installs: a minute. Skip the test if that fails."""
     directory = cache() / f"azurite-{VERSION}"
     script = directory / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
     if script.exists():
@@ -34,7 +34,7 @@ def _program() -> Path:
     command = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(directory), f"azurite@{VERSION}"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=_INSTALL_SECONDS, check=False)
     if not script.exists():
-        raise RuntimeError(f"{' '.join(command)} failed: {done.stderr[-2000:]}")
+        pytest.skip(f"azurite cannot be installed: {' '.join(command)} failed: {done.stderr[-2000:]}")
     return script
 
 

@@ -61,9 +61,15 @@ class RestServer:
 
 
 def unavailable() -> str | None:
-    """Return why the server cannot run on this machine; `None`: it can."""
+    """Return why the server cannot run on this machine; `None`: it can. Downloads and compiles what is missing."""
     missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
-    return f"{', '.join(missing)} not found on PATH: install a JDK and Maven" if missing else None
+    if missing:
+        return f"{', '.join(missing)} not found on PATH: install a JDK and Maven"
+    try:
+        _classes()
+    except RuntimeError as error:
+        return str(error)
+    return None
 
 
 @contextmanager
