@@ -29,6 +29,7 @@ OTHER = Schema(pa.schema([("id", pa.int64()), ("w", pa.string())]))
 OTHER_ROWS = pa.table({"id": [7], "w": ["new"]}, OTHER.fields)
 STORES = ("disk", "renaming memory", "flat memory")
 MODES_OF_DEATH: tuple[Mode, ...] = ("crash", "torn", "lost-answer")
+KEPT = {"comment": "a file, so that the empty database is among the files that a test saves"}
 _SILENT = {"read", "open", "exists", "list"}
 
 
@@ -295,7 +296,7 @@ def test_replaced_table_is_old_or_new_one(place: Place, mode: Mode, keyed: bool)
 @on(*STORES)
 @pytest.mark.parametrize("mode", MODES_OF_DEATH)
 def test_table_created_with_rows_has_them_or_does_not_exist(place: Place, mode: Mode):
-    place.catalog().create_database("db")
+    place.catalog().create_database("db", properties=KEPT)
     create = stage(place, replace_existing=False)
     for call, died in dying(place, create, mode):
         try:
@@ -329,7 +330,7 @@ def test_replacement_without_rows_empties_table(place: Place):
 @on(*STORES)
 @pytest.mark.parametrize("mode", MODES_OF_DEATH)
 def test_discarded_table_leaves_place_free(place: Place, mode: Mode):
-    place.catalog().create_database("db")
+    place.catalog().create_database("db", properties=KEPT)
 
     def discard():
         staged = place.catalog().stage_table("db.t", OTHER, replace_existing=False)
