@@ -46,6 +46,15 @@ def _servers():
     _SERVERS.close()
 
 
+@pytest.fixture(autouse=True)
+def _emptied():
+    """Start a new server for each test if it looks at every object of its bucket for each listing."""
+    yield
+    if STORE == "gcs":
+        _SERVERS.close()
+        _opened.cache_clear()
+
+
 def pytest_report_header():
     """Name the store of the run."""
     return f"store of tests/fault: {STORE or 'memory'}"
