@@ -54,9 +54,9 @@ test: $(VENV)/.test  ## every feature once, every property with few draws: at mo
 test-all: $(VENV)/.test  ## what `make test` leaves out: marked more, Python 3.10, other Sparks, oldest dependencies
 	@.ci/test-all
 
-test-more: $(VENV)/.test  ## the tests marked more; those of them that draw at half their length
+test-more: $(VENV)/.test  ## the tests marked more
 	@.ci/java
-	@$(PYTEST) --durations=30 -m "more and not (slow or places)" --draws half $(T)
+	@$(PYTEST) --durations=30 -m "more and not (slow or places)" $(T)
 
 test-places: $(VENV)/.test  ## stores and catalogs with their servers, which the first run builds or downloads (Go, npm, Maven)
 	@.ci/java

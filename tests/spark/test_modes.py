@@ -26,7 +26,7 @@ FILE_OF_FEW = HERE / "test_format.py"
         # The clusters differ only in who starts the executors, so each cluster runs some of the tests.
         pytest.param(
             "cluster",
-            "(compact or buckets or upsert or delete) and not append or those_of_the_engine or killed or masks",
+            "(buckets or upsert) and not append or those_of_the_engine or killed or masks",
             marks=pytest.mark.more,
         ),
         pytest.param("standalone", "append or killed or executors", marks=pytest.mark.slow),

@@ -1,4 +1,4 @@
-"""The number of draws of a test: a fifth in each run, fewer, half or all of them with ``--draws``.
+"""The number of draws of a test: a fifth in each run, fewer or all of them with ``--draws``.
 
 ``@draws(40)`` is a property with forty examples at full length, ``rounds(22)`` a game of twenty-two turns,
 ``points(calls)`` the calls at which a test fails, ``step()`` the distance between them. What uses ``rounds``,
@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 
 T = TypeVar("T")
 
-ONE_IN = {"few": 20, "short": 5, "half": 2, "full": 1}
+ONE_IN = {"few": 20, "short": 5, "full": 1}
 """Of how many draws one is made."""
 
 
@@ -54,7 +54,7 @@ def draws(full: int) -> settings:
 
 
 def points(candidates: Sequence[T]) -> Sequence[T]:
-    """Return every candidate at full length, else every second, fifth or twentieth; the seed says where to begin."""
+    """Return every candidate at full length, else every fifth or twentieth; the seed says where to begin."""
     step = ONE_IN[_Run.length]
     return candidates[_Run.seed % step :: step]
 
