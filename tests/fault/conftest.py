@@ -23,8 +23,9 @@ _SERVERS = ExitStack()
 
 @cache
 def _opened() -> tuple[FileIO, str]:
-    """Start the server of the store; return its FileIO and a directory on it."""
-    from tests.support.places.hdfs import QUICK, hdfs_server  # noqa: PLC0415 - the clients of stores are slow to import
+    """Return the FileIO of the store, whose server the first call starts, and a directory on it."""
+    from tests.support.places.fake_gcs import make_bucket  # noqa: PLC0415 - the clients of stores are slow to import
+    from tests.support.places.hdfs import QUICK, hdfs_server  # noqa: PLC0415
     from tests.support.places.stores import BY_NAME  # noqa: PLC0415
 
     if STORE == "hdfs":
@@ -33,7 +34,18 @@ def _opened() -> tuple[FileIO, str]:
         return FileIO.of(root), root
     store = BY_NAME[STORE]
     root = f"{store.root}/{uuid4().hex[:12]}"
-    return FileIO.of(root, store.options(_SERVERS.enter_context(store.start()))), root
+    if STORE == "gcs":
+        root = f"gs://{uuid4().hex}"
+        make_bucket(_port(), root.removeprefix("gs://"))
+    return FileIO.of(root, store.options(_port())), root
+
+
+@cache
+def _port() -> int:
+    """Start the server of the store; return its port."""
+    from tests.support.places.stores import BY_NAME  # noqa: PLC0415
+
+    return _SERVERS.enter_context(BY_NAME[STORE].start())
 
 
 if STORE:  # before the modules of the tests import the name
@@ -48,10 +60,9 @@ def _servers():
 
 @pytest.fixture(autouse=True)
 def _emptied():
-    """Start a new server for each test if it looks at every object of its bucket for each listing."""
+    """Give each test a bucket of its own if the server looks at every object of a bucket for each request."""
     yield
     if STORE == "gcs":
-        _SERVERS.close()
         _opened.cache_clear()
 
 

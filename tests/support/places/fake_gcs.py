@@ -35,16 +35,17 @@ def fake_gcs(public: int | None = None, *, on_disk: bool = False) -> Iterator[in
         command = [str(program), "-scheme", "http", "-host", "127.0.0.1", "-port", str(port), *backend]
         command += ["-log-level", "warn", "-external-url", f"http://127.0.0.1:{public or port}"]
         with server(command, Path(directory) / "log", listens(port)):
-            _make_bucket(port)
+            make_bucket(port, "bucket")
             _DATA[port] = data
             yield port
             del _DATA[port]
 
 
-def _make_bucket(port: int) -> None:
+def make_bucket(port: int, name: str) -> None:
+    """Create an empty bucket on the server at a port."""
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}/storage/v1/b?project=p",
-        data=json.dumps({"name": "bucket"}).encode(),
+        data=json.dumps({"name": name}).encode(),
         headers={"Content-Type": "application/json"},
     )
     urllib.request.urlopen(request, timeout=30).close()
