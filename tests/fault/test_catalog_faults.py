@@ -21,7 +21,7 @@ from paimon_core.schema.schema import Schema
 from paimon_core.store.drop import STAGED
 from paimon_core.table import Table
 from tests.support.draws import points
-from tests.support.faulty_io import MODES, Crash, FaultyIO, MemoryIO, Mode
+from tests.support.faulty_io import MODES, SAVED, Crash, FaultyIO, MemoryIO, Mode
 from tests.support.tables import ORDERS, orders, rows_of
 
 KEYED = Schema(ORDERS, primary_keys=["id"], options={"bucket": "1", "write-only": "true"})
@@ -29,7 +29,6 @@ OTHER = Schema(pa.schema([("id", pa.int64()), ("w", pa.string())]))
 OTHER_ROWS = pa.table({"id": [7], "w": ["new"]}, OTHER.fields)
 STORES = ("disk", "renaming memory", "flat memory")
 MODES_OF_DEATH: tuple[Mode, ...] = ("crash", "torn", "lost-answer")
-KEPT = {"comment": "a file, so that the empty database is among the files that a test saves"}
 _SILENT = {"read", "open", "exists", "list"}
 
 
@@ -296,7 +295,7 @@ def test_replaced_table_is_old_or_new_one(place: Place, mode: Mode, keyed: bool)
 @on(*STORES)
 @pytest.mark.parametrize("mode", MODES_OF_DEATH)
 def test_table_created_with_rows_has_them_or_does_not_exist(place: Place, mode: Mode):
-    place.catalog().create_database("db", properties=KEPT)
+    place.catalog().create_database("db", properties=SAVED)
     create = stage(place, replace_existing=False)
     for call, died in dying(place, create, mode):
         try:
@@ -330,7 +329,7 @@ def test_replacement_without_rows_empties_table(place: Place):
 @on(*STORES)
 @pytest.mark.parametrize("mode", MODES_OF_DEATH)
 def test_discarded_table_leaves_place_free(place: Place, mode: Mode):
-    place.catalog().create_database("db", properties=KEPT)
+    place.catalog().create_database("db", properties=SAVED)
 
     def discard():
         staged = place.catalog().stage_table("db.t", OTHER, replace_existing=False)

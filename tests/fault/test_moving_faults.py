@@ -13,7 +13,7 @@ from paimon_core.errors import InvalidInputError, NotFoundError, PaimonError
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.schema.schema import Schema
 from tests.support.draws import every_other, points
-from tests.support.faulty_io import MODES, Crash, FaultyIO, MemoryIO, Mode
+from tests.support.faulty_io import MODES, SAVED, Crash, FaultyIO, MemoryIO, Mode
 from tests.support.tables import ORDERS, orders, rows_of
 
 HERE, THERE, SOURCE = "memory://w", "memory://x", "memory://in"
@@ -39,19 +39,19 @@ def _catalog(root: str = HERE) -> FileSystemCatalog:
 
 
 def _table_and_files(store: MemoryIO) -> MemoryIO:
-    _catalog().create_database("db")
+    _catalog().create_database("db", properties=SAVED)
     _catalog().create_table("db.t", Schema(PARTITIONED, partition_keys=["p"]))
     return _files(store)
 
 
 def _database_and_files(store: MemoryIO) -> MemoryIO:
-    _catalog().create_database("db")
+    _catalog().create_database("db", properties=SAVED)
     return _files(store)
 
 
 def _source(store: MemoryIO) -> MemoryIO:
     for root in (HERE, THERE):
-        _catalog(root).create_database("db")
+        _catalog(root).create_database("db", properties=SAVED)
     options = {"bucket": "2", "deletion-vectors.enabled": "true", "file.format": "avro"}
     table = _catalog().create_table("db.t", Schema(ORDERS, primary_keys=["id"], options=options))
     for i in range(2):

@@ -191,6 +191,10 @@ class _FaultyStream(io.BytesIO):
             sink.write(data)
 
 
+SAVED = {"comment": "A database without tables is a file, and so among the files of a `MemoryIO`, on HDFS, too."}
+"""Properties of such a database."""
+
+
 class MemoryIO(FileIO):
     """Files in a dictionary, created exclusively under a lock; commits are allowed. Directories are prefixes.
 
