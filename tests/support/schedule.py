@@ -14,6 +14,8 @@ from tests.support.faulty_io import FaultyIO
 
 T = TypeVar("T")
 Operation = Callable[[FileIO], Any]
+_PATIENCE = 300.0
+"""Seconds until a silent operation counts as hanging. The client of a store may repeat a request for minutes."""
 
 
 def interleave(io: FileIO, operations: Sequence[Operation], turns: Iterable[tuple[int, int]]) -> list[Any]:
@@ -43,8 +45,8 @@ class _Stage:
             thread.start()
         while True:
             with self._changed:
-                settled = self._changed.wait_for(self._settled, timeout=60)
-                assert settled, "an operation neither called its FileIO nor ended for a minute"
+                settled = self._changed.wait_for(self._settled, timeout=_PATIENCE)
+                assert settled, f"an operation neither called its FileIO nor ended for {_PATIENCE} s"
                 if all(self._ended):
                     break
                 self._turn, self._acting = self._next(turns), True
