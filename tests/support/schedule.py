@@ -5,6 +5,7 @@ given the turn, is carried out alone, and the next turn is dealt when all operat
 end. So an interleaving is a list of numbers: it can be drawn, shrunk and repeated.
 """
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
@@ -14,7 +15,7 @@ from tests.support.faulty_io import FaultyIO
 
 T = TypeVar("T")
 Operation = Callable[[FileIO], Any]
-_PATIENCE = 300.0
+_PATIENCE = 300.0 if os.environ.get("PAIMON_TEST_STORE") else 60.0
 """Seconds until a silent operation counts as hanging. The client of a store may repeat a request for minutes."""
 
 

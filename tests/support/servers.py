@@ -12,12 +12,25 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
+
+import pytest
 
 _STOP_SECONDS = 10.0
 _WATCH = 'read -r line; kill -s KILL -- "-$1"'
 """A script that waits for the end of its input, and kills a group of processes. The kernel's signal at the death of a
 parent would not do: a server that changes its user, as databases do, loses this signal.
 """
+
+
+def cannot_install(reason: str) -> NoReturn:
+    """Fail because a server cannot be installed.
+
+    Skip the test instead if ``PAIMON_TEST_UNINSTALLED`` is ``skip``, as in CI: a registry may be out of reach there.
+    """
+    if os.environ.get("PAIMON_TEST_UNINSTALLED") == "skip":
+        pytest.skip(reason)
+    raise RuntimeError(reason)
 
 
 def cache() -> Path:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from azure.storage.blob import BlobServiceClient
 
-from tests.support.servers import cache, free_port, listens, server
+from tests.support.servers import cache, cannot_install, free_port, listens, server
 
 VERSION = "3.37.0"
 ACCOUNT, KEY = "places", "cGxhY2Vz"
@@ -23,7 +23,7 @@ _FILL_PORTS: dict[int, int] = {}
 
 
 def _program() -> Path:
-    """Return the script of azurite, which the first call installs: a minute. Skip the test if that fails."""
+    """Return the script of azurite, which the first call installs: a minute. Skip the test without npm."""
     directory = cache() / f"azurite-{VERSION}"
     script = directory / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
     if script.exists():
@@ -34,7 +34,7 @@ def _program() -> Path:
     command = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(directory), f"azurite@{VERSION}"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=_INSTALL_SECONDS, check=False)
     if not script.exists():
-        pytest.skip(f"azurite cannot be installed: {' '.join(command)} failed: {done.stderr[-2000:]}")
+        cannot_install(f"{' '.join(command)} failed: {done.stderr[-2000:]}")
     return script
 
 

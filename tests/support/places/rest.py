@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.servers import cache, server
+from tests.support.servers import cache, cannot_install, server
 
 VERSION = "1.4.2"
 TOKEN = "rest-test-token"
@@ -61,15 +61,9 @@ class RestServer:
 
 
 def unavailable() -> str | None:
-    """Return why the server cannot run on this machine; `None`: it can. Downloads and compiles what is missing."""
+    """Return why the server cannot run on this machine; `None`: it can."""
     missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
-    if missing:
-        return f"{', '.join(missing)} not found on PATH: install a JDK and Maven"
-    try:
-        _classes()
-    except RuntimeError as error:
-        return str(error)
-    return None
+    return f"{', '.join(missing)} not found on PATH: install a JDK and Maven" if missing else None
 
 
 @contextmanager
@@ -136,4 +130,4 @@ def _kept(made: Path, kept: Path, work: Path) -> Path:
 def _run(command: list[str], directory: Path) -> None:
     done = subprocess.run(command, cwd=directory, capture_output=True, text=True)
     if done.returncode:
-        raise RuntimeError(f"{' '.join(command)} failed: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+        cannot_install(f"{' '.join(command)} failed: {done.stdout[-2000:]}{done.stderr[-2000:]}")
