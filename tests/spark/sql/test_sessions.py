@@ -4,6 +4,8 @@ import threading
 
 import pytest
 
+from tests.support.session_settings import drop_temporary_views
+
 
 def rows(session, table):
     return sorted(map(tuple, session.sql(f"SELECT id, who FROM {table}").collect()))
@@ -96,3 +98,13 @@ def test_stream_of_a_table_by_name_takes_options_of_streams(sql, tmp_path):
         run()
         assert seen == list(range(1, number + 1))
     assert sql("SELECT consumer_id, next_snapshot_id FROM `source$consumers`") == [("seen", 3)]
+
+
+@pytest.mark.more
+def test_dropped_views_hide_no_table_of_a_later_test(sql):
+    """`tests/conftest.py` drops them after each test; a view that stays would receive the rows of INSERT."""
+    sql.spark.range(3).createOrReplaceTempView("copy")
+    drop_temporary_views()
+    sql("CREATE TABLE copy (id INT)")
+    sql("INSERT INTO copy VALUES (7)")
+    assert sql("SELECT * FROM copy") == [(7,)]
