@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from paimon_core.inspect.verify.verify_report import Fault
     from paimon_core.manifest.bucket import group_by_bucket
     from paimon_core.manifest.entry import ManifestEntry
+    from paimon_core.memory import MemoryShares
     from paimon_core.metrics.listeners import LOGGER, collect
     from paimon_core.migration.migrate import SourceTable
     from paimon_core.migration.read_rows import IMPORTED_FORMATS, RowsOfFiles, TextForm, rows_of_files
@@ -235,6 +236,7 @@ __all__ += [
     "LiveRows",
     "ManifestEntry",
     "MatchLimits",
+    "MemoryShares",
     "StoredVector",
     "TopRows",
     "aggregate_metadata",
@@ -500,6 +502,7 @@ _NAMES = {
     "paimon_core.inspect.verify.verify_report": "Fault",
     "paimon_core.manifest.bucket": "group_by_bucket",
     "paimon_core.manifest.entry": "ManifestEntry",
+    "paimon_core.memory": "MemoryShares",
     "paimon_core.metrics.listeners": "LOGGER collect",
     "paimon_core.migration.migrate": "SourceTable",
     "paimon_core.migration.read_rows": "IMPORTED_FORMATS RowsOfFiles TextForm rows_of_files",

@@ -10,6 +10,7 @@ from paimon_core.datafile.reader import BATCH_ROWS
 from paimon_core.format.file_format import Matches, ReadRequest
 from paimon_core.manifest.bucket import BucketRef
 from paimon_core.manifest.data_file import DataFileMeta
+from paimon_core.memory import MemoryShares
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.rewrite import to_file
 from paimon_core.schema.evolution import evolve
@@ -48,7 +49,10 @@ def file_matches(
     mask = candidates if isinstance(candidates, np.ndarray) else None
     stored = tuple(field for field in fields if field.name not in store.schema.partition_keys)
     columns = evolve(file_schema.fields, stored).file_columns
-    request = ReadRequest(columns, BATCH_ROWS, None, pushed, mask, None, meta.row_count, path)
+    shares = MemoryShares.of(store.options)
+    request = ReadRequest(
+        columns, BATCH_ROWS, shares.batches, pushed, mask, None, meta.row_count, path, threads=shares.threads
+    )
     with store.io.open(path, meta.file_size) as source:
         matches = file_format(store, meta).matching_rows(source, request, max_bytes)
     return matches if matches is None or mask is None else Matches(matches.mask & mask, matches.encoded_bytes)

@@ -135,8 +135,9 @@ def read_file(
     columns = (*plan.file_columns, ROW_POSITION) if needs_positions else plan.file_columns
     rows, size = _with_constants(batch_limits(store, options.parallel_files), constants)
     batch_bytes = None if options.unbounded else size
+    threads = MemoryShares.of(store.options).threads
     request = ReadRequest(
-        columns, rows, batch_bytes, pushed, row_mask, options.part, meta.row_count, path, options.count_bytes
+        columns, rows, batch_bytes, pushed, row_mask, options.part, meta.row_count, path, options.count_bytes, threads
     )
     for whole in _decode(store, meta, request):
         batch, rows_at = _split_positions(whole) if needs_positions else (whole, slice(seen, seen + whole.num_rows))

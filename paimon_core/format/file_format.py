@@ -65,6 +65,8 @@ class ReadRequest:
     """The file's name in messages."""
     count_bytes: Callable[[int], None] | None = None
     """A format that skips parts of a file calls it with the encoded bytes of the parts that it decodes."""
+    threads: int | None = None
+    """The most threads that decode batches of the file at the same time. `None`: a thread per core."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.fileio.parallel import parallel_map
-from paimon_core.format.batch_size import encoded_bytes
+from paimon_core.format.batch_size import encoded_bytes, parquet_row_bytes, rows_within
 from paimon_core.format.conform import conform_batch
 from paimon_core.format.corruption import as_corrupted, decoded
 from paimon_core.format.file_format import Matches, ReadRequest
@@ -102,17 +102,20 @@ def _without_dictionary(metadata: Any, groups: Sequence[int]) -> set[str]:
 def groups_with_matches(
     opened: Callable[[], Any], groups: Sequence[int], probe: Probe, request: ReadRequest
 ) -> list[int]:
-    """Return the row groups that have a row for which the predicate is true. Memory: a batch per core.
+    """Return the row groups that have a row for which the predicate is true. Memory: a batch per thread.
 
     Args:
         opened: a function that opens the file; threads share its source.
         groups: the row groups to decode.
         probe: the filter.
-        request: the size of a batch, and the file's name in messages.
+        request: the size of a batch, the number of threads, and the file's name in messages.
     """
-    matches = list(
-        parallel_map(lambda group: any(map(_any, _matches(opened, group, probe, request))), groups, os.cpu_count())
-    )
+    threads, rows = _limits(opened, groups, probe, request)
+
+    def has_match(group: int) -> bool:
+        return any(map(_any, _matches(opened, group, probe, rows, request.path)))
+
+    matches = parallel_map(has_match, groups, threads)
     return [group for group, match in zip(groups, matches, strict=True) if match]
 
 
@@ -125,24 +128,40 @@ def find_matches(
     """
     ends = np.cumsum([metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)])
     mask = np.zeros(metadata.num_rows, bool)
+    threads, rows = _limits(opened, groups, probe, request)
 
     def of_group(group: int) -> Mask:
-        return np.concatenate(
-            [match.to_numpy(zero_copy_only=False) for match in _matches(opened, group, probe, request)]
-        )
+        found = _matches(opened, group, probe, rows, request.path)
+        return np.concatenate([match.to_numpy(zero_copy_only=False) for match in found])
 
-    for group, matches in zip(groups, parallel_map(of_group, groups, os.cpu_count()), strict=True):
+    for group, matches in zip(groups, parallel_map(of_group, groups, threads), strict=True):
         mask[ends[group] - len(matches) : ends[group]] = matches
     matching = np.unique(np.searchsorted(ends, np.flatnonzero(mask), "right")).tolist()
     paths = paths_to_decode(metadata.schema.to_arrow_schema(), request.fields)
     return Matches(mask, encoded_bytes(metadata, matching, paths) if matching else 0)
 
 
-def _matches(opened: Callable[[], Any], group: int, probe: Probe, request: ReadRequest) -> Iterator[pa.BooleanArray]:
+def _limits(opened: Callable[[], Any], groups: Sequence[int], probe: Probe, request: ReadRequest) -> tuple[int, int]:
+    """Return the number of threads, and the most rows of a batch that each of them decodes.
+
+    Without a limit of the threads, rows are not measured: this would decode some of them once more.
+    """
+    cores = os.cpu_count() or 1
+    if request.threads is None or request.batch_bytes is None:
+        return cores, request.batch_rows
+    threads = min(cores, request.threads)
+    most = request.batch_bytes // threads
+    with as_corrupted(request.path):
+        row_bytes = parquet_row_bytes(opened(), groups, probe.paths, most)
+    return threads, rows_within(request.batch_rows, most, row_bytes)
+
+
+def _matches(
+    opened: Callable[[], Any], group: int, probe: Probe, batch_rows: int, path: str
+) -> Iterator[pa.BooleanArray]:
     """Yield for each batch of a row group a mask of the rows for which the predicate is true."""
-    path = request.path
     with as_corrupted(path):
-        batches = opened().iter_batches(request.batch_rows, row_groups=[group], columns=probe.paths, use_threads=False)
+        batches = opened().iter_batches(batch_rows, row_groups=[group], columns=probe.paths, use_threads=False)
     for batch in decoded(batches, path):
         yield evaluate(probe.predicate, conform_batch(batch, probe.fields, path))
 

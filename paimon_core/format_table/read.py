@@ -100,8 +100,8 @@ class FormatTableRead:
             spelled = self._spelled(source, fields, file.path)
             if spelled != fields:
                 pushed = None  # it names the columns as the table spells them
-            batch_bytes = MemoryShares.of(self.settings.options).batches
-            request = ReadRequest(spelled, _BATCH_ROWS, batch_bytes, pushed, path=file.path)
+            shares = MemoryShares.of(self.settings.options)
+            request = ReadRequest(spelled, _BATCH_ROWS, shares.batches, pushed, path=file.path, threads=shares.threads)
             for batch in self.settings.file_format(stored).read(source, request):
                 yield batch if spelled == fields else batch.rename_columns([field.name for field in fields])
 

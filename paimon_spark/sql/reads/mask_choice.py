@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from paimon_core.engine import FileStore, key_condition
 from paimon_spark.distribute import parallelism
 from paimon_spark.sql.bridge.jvm import Jvm
-from paimon_spark.sql.reads.masks import MERGE_THREADS, FileMask, MergeMask, masks_of, merged_rows
+from paimon_spark.sql.reads.masks import FileMask, MergeMask, masks_of, merge_threads, merged_rows
 from paimon_spark.sql.reads.planned_scan import PlannedScan
 from paimon_spark.sql.reads.pushdown import without_implied
 from paimon_spark.sql.session_options import MASK_ROWS
@@ -39,6 +39,8 @@ class MergeCost:
     """The number of columns of the query."""
     sections: int
     """The number of merges, which can run at the same time."""
+    threads: int
+    """The number of merges that the driver runs at a time."""
     slots: int
     """The number of tasks that Spark runs at a time."""
     in_tasks: bool = False
@@ -50,7 +52,7 @@ class MergeCost:
         seconds = self.rows * self.keys * _KEY
         if self.in_tasks:
             return _START + seconds / min(self.sections, self.slots)
-        return seconds / min(self.sections, MERGE_THREADS)
+        return seconds / min(self.sections, self.threads)
 
     @property
     def native_seconds(self) -> float:
@@ -137,6 +139,7 @@ def _cost(jvm: Jvm, store: FileStore, masks: Sequence[FileMask], columns: int, m
         len(order.key) + len(order.sequence_fields),
         columns,
         len({mask.digest for mask in merges}) or 1,
+        merge_threads(store),
         parallelism(jvm.spark),
         in_tasks=rows > most_rows,
     )

@@ -18,6 +18,7 @@ from pyspark.sql.types import IntegerType, LongType, StructType
 from paimon_core import DataSplit, Plan
 from paimon_core.engine import (
     FileStore,
+    MemoryShares,
     Predicate,
     StoredVector,
     live_mask,
@@ -39,8 +40,6 @@ POSITION = "_tmp_metadata_row_index"
 FILE = "__paimon_masked_file"
 """The column with the index of the file's mask; `UNMASKED`: all rows of the file are returned."""
 UNMASKED = -1
-MERGE_THREADS = max(2, os.cpu_count() or 1)
-"""The most sections that the driver merges at a time. Each merge holds up to 64 MiB of rows."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +167,14 @@ def merged_rows(masks: Sequence[FileMask]) -> int:
     return sum(mask.rows for mask in masks if isinstance(mask, MergeMask))
 
 
+def merge_threads(store: FileStore) -> int:
+    """Return the most sections that the driver merges at a time: one per core, and at least two.
+
+    Each merge holds up to 64 MiB of rows. With ``memory-limit``, sections are merged one at a time.
+    """
+    return MemoryShares.of(store.options).at_most(max(2, os.cpu_count() or 1))
+
+
 def read_masks(spark: SparkSession, store: FileStore, masks: Sequence[FileMask], most_rows: int) -> bytes:
     """Read deletion vectors, merge sections, and return the masks, one after another.
 
@@ -201,7 +208,7 @@ def _merged(
 ) -> Iterable[Mapping[str, bytes]]:
     """Return the masks of the files of each section, in the order of the sections."""
     if sum(mask.section.row_count for mask in sections) <= most_rows:
-        return parallel_map(lambda mask: _packed_masks(store, mask), sections, MERGE_THREADS)
+        return parallel_map(lambda mask: _packed_masks(store, mask), sections, merge_threads(store))
     return SparkRunner(spark, "masks of merged files").map(store, _packed_masks, sections, on_driver=0)
 
 

@@ -1,12 +1,16 @@
 """A filter for a few values decodes its columns first: it skips row groups, and returns the rows of a whole read."""
 
+import os
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from paimon_core.errors import CorruptedError
-from paimon_core.format import parquet
+from paimon_core.fileio.parallel import parallel_map
+from paimon_core.format import parquet, parquet_probe
+from paimon_core.format.conform import conform_batch
 from paimon_core.format.file_format import ReadRequest
 from paimon_core.format.parquet import ParquetFormat
 from paimon_core.predicate.compute import evaluate
@@ -126,3 +130,25 @@ def test_damaged_page_of_filter_is_corruption(source):
     data[start + 40 : start + 400] = bytes(360)
     with pytest.raises(CorruptedError, match="f"):
         read(pa.py_buffer(bytes(data)), "k = 4711")
+
+
+@pytest.mark.parametrize("threads", [None, 1])
+def test_probes_keep_limits_of_threads_and_bytes(source, monkeypatch, threads):
+    batches: list[int] = []
+
+    def conform(batch, fields, path):
+        batches.append(batch.num_rows)
+        return conform_batch(batch, fields, path)
+
+    def in_threads(function, items, most):
+        assert most == (threads or os.cpu_count())
+        return parallel_map(function, items, most)
+
+    monkeypatch.setattr(parquet_probe, "conform_batch", conform)
+    monkeypatch.setattr(parquet_probe, "parallel_map", in_threads)
+    text = "s = 'text-000123'"
+    matching, decoded, _ = read(source, text, batch_bytes=4_000, threads=threads)
+    assert (matching.num_rows, decoded) == (1, GROUP_ROWS)
+    assert sum(batches) >= ROWS - GROUP_ROWS
+    least, most = (700, 700) if threads is None else (4_000 // 20, 4_000 // len("text-000123"))
+    assert least <= max(batches) <= most

@@ -69,9 +69,9 @@ SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.binary(
 def run(code: str, *arguments: object) -> list[int]:
     environment = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": "65536",
                    "PYTHONPATH": ":".join(p for p in sys.path if p), "PATH": "/usr/bin:/bin"}  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-c", PRELUDE + code, *map(str, arguments)], env=environment, capture_output=True, text=True
-    )
+    small_stacks = ["/bin/sh", "-c", 'ulimit -s 1024 && exec "$@"', "sh"]  # 8 MB for a thread that starts late is a lot
+    command = [*small_stacks, sys.executable, "-c", PRELUDE + code, *map(str, arguments)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     return [int(word) for word in done.stdout.split()]
 

@@ -10,9 +10,11 @@ from paimon_core.table import Table
 from paimon_spark import PaimonTable, internals
 from paimon_spark.sql.reads import driver_rows, mask_choice, masks, native_rows
 from paimon_spark.sql.reads.mask_choice import MergeCost
+from paimon_spark.sql.reads.masks import merge_threads
 from paimon_spark.sql.session_options import MASK_MEMORY, MASK_ROWS, NATIVE_READS
 from tests.spark.sql.test_masks import location, plan
 from tests.spark.sql.test_native import TYPES
+from tests.support.tables import keyed_table
 
 MASKED = "with superseded rows masked"
 ROWS = pa.schema([pa.field("id", pa.int32(), False), ("s", pa.int32()), ("v", pa.string())])
@@ -404,14 +406,19 @@ def test_tasks_compute_masks_of_more_rows_than_the_driver_merges(sql, merges, mo
     ("sections", "slots", "columns", "pays"),
     [(1, 1, 6, True), (8, 8, 1, False), (200, 200, 6, False), (200, 8, 6, True)],
 )
-def test_cost_model_prefers_tasks_of_many_machines(monkeypatch, sections, slots, columns, pays):
-    monkeypatch.setattr(mask_choice, "MERGE_THREADS", 2)
-    assert MergeCost(50_000_000, 1, columns, sections, slots).pays == pays
+def test_cost_model_prefers_tasks_of_many_machines(sections, slots, columns, pays):
+    assert MergeCost(50_000_000, 1, columns, sections, 2, slots).pays == pays
+
+
+def test_driver_merges_one_section_at_a_time_within_a_memory_limit(tmp_path):
+    table = keyed_table(tmp_path / "t")
+    assert merge_threads(table.store) >= 2
+    assert merge_threads(table.with_options({"memory-limit": "64 mb"}).store) == 1
 
 
 @pytest.mark.parametrize(("sections", "slots", "pays"), [(1, 1, True), (200, 200, True), (200, 8, True), (1, 8, True)])
 def test_cost_model_compares_tasks_that_merge_keys_with_tasks_that_merge_rows(sections, slots, pays):
-    assert MergeCost(500_000_000, 1, 6, sections, slots, in_tasks=True).pays == pays
+    assert MergeCost(500_000_000, 1, 6, sections, 2, slots, in_tasks=True).pays == pays
 
 
 @pytest.mark.more
