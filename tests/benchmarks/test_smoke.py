@@ -28,7 +28,7 @@ def test_engine_s_benchmarks_agree_with_pyarrow_where_both_count_same(arena):
     assert {t[0].rows for t in alone.timings.values()} == {500}
 
 
-@pytest.mark.more
+@pytest.mark.slow
 def test_planning_touches_only_manifests_of_partition_asked_for(arena):
     rows = metadata.benchmarks(arena, files=(1_000,), commits=40, most=1_000, buckets=(3,))
     everything, filtered, page, calls, synced, small, beside = rows
@@ -135,7 +135,7 @@ def test_files_of_stored_rows_flag_rows_that_merge_keeps(arena, tmp_path):
     assert kept.sort_by("k") == table.to_arrow().sort_by("k").cast(kept.schema)
 
 
-@pytest.mark.more
+@pytest.mark.slow
 def test_late_states_of_upserts_have_all_keys_and_more_rows_with_limit_of_java(arena):
     written, read = lsm.upserts(arena, lsm.Loop(commits=80, size=500, keys=20_000))
     assert written.values["files_at_most"] > 1

@@ -17,11 +17,8 @@ def test_import_and_help_run_in_new_processes(arena):
     assert set(start.help_text(arena).timings) == {"ours", "bare"}
 
 
-@pytest.mark.more
-@pytest.mark.parametrize(
-    ("action", "rows", "caches"),
-    [pytest.param("write_paimon", 1000, 1, marks=pytest.mark.slow), ("compile_catalog", 0, 0)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("action", "rows", "caches"), [("write_paimon", 1000, 1), ("compile_catalog", 0, 0)])
 def test_action_runs_in_new_process(arena, action, rows, caches):
     assert start.in_new_process(arena, action).rows == rows
     assert len(list(arena.warehouse.glob("cache/java-classes/*"))) == caches

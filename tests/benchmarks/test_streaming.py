@@ -39,12 +39,12 @@ def contest(spark, tmp_path, monkeypatch):
         spark.conf.unset(key)
 
 
-@pytest.mark.more
+@pytest.mark.slow
 def test_source_benchmark_counts_all_rows(contest):
     assert streaming.source(*contest).timings["ours"][0].rows == 500
 
 
-@pytest.mark.more
+@pytest.mark.slow
 def test_key_range_benchmark_counts_rows_of_engine(contest):
     row = range_rows.key_range(*contest)
     expected = Table.open(str(contest[0].warehouse / "default.db" / "spark_range"))
@@ -59,7 +59,7 @@ def test_path_benchmark_counts_rows_of_parquet(contest):
     assert count.timings["ours"][0].rows == count.timings["parquet"][0].rows == range_rows.PATH_FACTOR * 500
 
 
-@pytest.mark.more
+@pytest.mark.slow
 def test_benchmark_of_small_files_keeps_rows_and_counts_partitions(contest):
     arena, sides = contest
     write, by_partition, count, part, total, compact = small_files.of_layout(
@@ -69,7 +69,7 @@ def test_benchmark_of_small_files_keeps_rows_and_counts_partitions(contest):
         assert {timings[0].rows for timings in row.timings.values()} == {expected}
 
 
-@pytest.mark.more
+@pytest.mark.slow
 def test_benchmark_of_deleted_rows_reads_the_other_rows(contest):
     for row in range_rows.vector_reads(contest[0], contest[1]["ours"]):
         if row.name.endswith("one row"):

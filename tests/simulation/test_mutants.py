@@ -10,15 +10,8 @@ QUICK = 10_000
 """Steps: mutants that are found within so many are part of `make test`."""
 
 
-MANY = 100_000
-"""Steps: mutants that may need more are marked slow."""
-
-
 def _mark(mutant):
-    if mutant.quick:
-        return ()
-    some = MUTANTS.index(mutant) % 64 == 0  # each takes a minute
-    return pytest.mark.more if some and mutant.steps <= MANY else pytest.mark.slow
+    return () if mutant.quick else pytest.mark.slow  # each of the others takes a minute
 
 
 @pytest.mark.long

@@ -24,11 +24,7 @@ FILE_OF_FEW = HERE / "test_format.py"
         pytest.param("connect", FEW, marks=pytest.mark.more),
         pytest.param("connect", "upserted_once or replaces_table or update_delete", marks=pytest.mark.slow),
         # The clusters differ only in who starts the executors, so each cluster runs some of the tests.
-        pytest.param(
-            "cluster",
-            "(buckets or upsert) and not append or those_of_the_engine or killed or masks",
-            marks=pytest.mark.more,
-        ),
+        pytest.param("cluster", "killed or masks", marks=pytest.mark.more),
         pytest.param("standalone", "append or killed or executors", marks=pytest.mark.slow),
         pytest.param("connect", "", marks=pytest.mark.slow),
         pytest.param("cluster", "", marks=pytest.mark.slow),

@@ -242,10 +242,14 @@ def test_statement_leaves_no_closed_connection_behind(spark, tmp_path):
 @pytest.mark.parametrize(
     ("number", "status", "message"),
     [
-        (signal.SIGTERM, 0, "Stopped; 0 statements cancelled."),
-        (signal.SIGKILL, -signal.SIGKILL, "The Python process of the server has ended, so the server ends"),
+        pytest.param(signal.SIGTERM, 0, "Stopped; 0 statements cancelled.", id="terminated", marks=pytest.mark.slow),
+        pytest.param(
+            signal.SIGKILL,
+            -signal.SIGKILL,
+            "The Python process of the server has ended, so the server ends",
+            id="killed",
+        ),
     ],
-    ids=["terminated", "killed"],
 )
 def test_end_of_command_ends_jvm(tmp_path, number, status, message):
     connect, thrift = (f"127.0.0.1:{free_port()}" for _ in range(2))

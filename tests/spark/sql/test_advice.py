@@ -13,6 +13,13 @@ from tests.support.advice_cases import BY_COPYING, CASES, backlog, later
 
 SHOWN = "compaction-backlog"
 """The kind that runs in `make test`."""
+KINDS = [kind for kind in CASES if kind not in BY_COPYING]
+
+
+def mark(kind):
+    if kind == SHOWN:
+        return ()
+    return pytest.mark.slow if KINDS.index(kind) % 3 else pytest.mark.more  # tests/core runs the advice of each kind
 
 
 @pytest.fixture
@@ -27,10 +34,7 @@ def as_sql(spark, sql):
     return run
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [pytest.param(k, marks=() if k == SHOWN else pytest.mark.more) for k in CASES if k not in BY_COPYING],
-)
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=mark(kind)) for kind in KINDS])
 def test_statements_of_advice_make_it_go_away(as_sql, tmp_path, kind):
     table, limits, days = CASES[kind](tmp_path)
 

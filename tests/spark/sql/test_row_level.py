@@ -577,8 +577,8 @@ def statements(sql, name, source):
 
 CALLS = [
     pytest.param("'primary-key' = 'id', 'bucket' = '1'", "", id="keys", marks=pytest.mark.more),
-    pytest.param("'bucket' = '-1'", "", id="append", marks=pytest.mark.more),
-    pytest.param("'primary-key' = 'id', 'bucket' = '1'", "tasks", id="keys, tasks", marks=pytest.mark.more),
+    pytest.param("'bucket' = '-1'", "", id="append", marks=pytest.mark.slow),
+    pytest.param("'primary-key' = 'id', 'bucket' = '1'", "tasks", id="keys, tasks", marks=pytest.mark.slow),
     pytest.param("'deletion-vectors.enabled' = 'true'", "tasks", id="vectors, tasks", marks=pytest.mark.more),
 ]
 

@@ -18,10 +18,16 @@ pytestmark = [
 ]
 SCALE = float(os.environ.get("PAIMON_TPCH_SCALE", "0.01"))
 QUICK = {(3, "runs"), (4, "compacted"), (14, "runs"), (18, "compacted"), (22, "append")}
+
+
+def _mark(number, kind):
+    if (number, kind) in QUICK:
+        return ()
+    return pytest.mark.more if kind == KINDS[number % len(KINDS)] else pytest.mark.slow
+
+
 CASES = [
-    pytest.param(number, kind, id=f"{number}-{kind}", marks=() if (number, kind) in QUICK else pytest.mark.more)
-    for number in QUERIES
-    for kind in KINDS
+    pytest.param(number, kind, id=f"{number}-{kind}", marks=_mark(number, kind)) for number in QUERIES for kind in KINDS
 ]
 
 
@@ -58,7 +64,7 @@ def ours(spark, plain, tmp_path_factory):
 
 
 @pytest.mark.parametrize(("number", "kind"), CASES)
-@pytest.mark.cases(4)
+@pytest.mark.cases(2)
 def test_query_answers_as_on_plain_parquet(plain, ours, number, kind):
     session, _, answers = plain
     text = query(number, SCALE)
