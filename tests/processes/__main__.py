@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from tests.processes.killing import PEOPLE, Killing, check, place
+from tests.processes.mutants import MUTANTS
 
 
 def main() -> int:
@@ -16,10 +17,11 @@ def main() -> int:
     parser.add_argument("--place", choices=["disk", "s3"], default="disk", help="where the tables are")
     parser.add_argument("--seed", type=int, default=1, help="the seed of who is killed")
     parser.add_argument("--without", nargs="+", default=(), choices=PEOPLE, help="processes that do not run")
+    parser.add_argument("--mutant", default="", choices=MUTANTS, help="a guard that Python processes lack")
     arguments = parser.parse_args()
     home = Path(tempfile.mkdtemp(prefix="processes-"))
     with place(arguments.place, home) as at:
-        run = Killing(home, at, arguments.seed, arguments.without)
+        run = Killing(home, at, arguments.seed, arguments.without, arguments.mutant)
         try:
             run.run(arguments.minutes * 60)
             print(check(run), flush=True)

@@ -20,7 +20,9 @@ import pyarrow as pa
 from paimon_core import Table, open_catalog
 from paimon_core.commit.idempotent import IdempotentCommits
 from paimon_core.errors import CommitConflictError, CommitUnknownError, NotFoundError, OutOfRangeError
+from tests.processes.mutants import MUTANTS
 from tests.processes.tables import WRITTEN, arrow_rows, counts_of
+from tests.support.edits import applied
 
 ORPHAN_SECONDS = 200
 """The age of the files that the orphan remover may delete. REQUIRES: no write takes longer."""
@@ -34,6 +36,7 @@ class Run:
         self.name, self.home = name, config.parent
         self.options: dict[str, str] = given["catalog"]
         self.java: dict[str, Any] = given["java"]
+        self.mutant: str = given["mutant"]
         self.port: int = given["port"]
         self.dice = random.Random(f"{given['seed']} {name}")
         self._notes = (self.home / "notes" / f"{name}.jsonl").open("a", buffering=1)
@@ -177,4 +180,6 @@ ROLES: dict[str, Callable[[Run], None]] = {
 }
 
 if __name__ == "__main__":
-    ROLES[sys.argv[1]](Run(sys.argv[2], Path(sys.argv[3])))
+    mine = Run(sys.argv[2], Path(sys.argv[3]))
+    with applied(MUTANTS[mine.mutant] if mine.mutant else ()):
+        ROLES[sys.argv[1]](mine)

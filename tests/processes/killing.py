@@ -135,6 +135,8 @@ class Killing:
     seed: int
     without: Collection[str] = ()
     """Names in `PEOPLE` of the processes that do not run."""
+    mutant: str = ""
+    """The name in `mutants.MUTANTS` of the guard that Python processes lack."""
     running: dict[str, Process] = field(default_factory=dict)
     kills: Counter[str] = field(default_factory=Counter)
     pauses: int = 0
@@ -146,6 +148,7 @@ class Killing:
         for directory in ("notes", "logs", "tmp"):
             (self.home / directory).mkdir(parents=True)
         given = {"catalog": dict(self.at.catalog), "java": dict(self.at.java), "port": self._port, "seed": self.seed}
+        given["mutant"] = self.mutant
         self._config = self.home / "config.json"
         self._config.write_text(json.dumps(given))
         storage = {key: value for key, value in self.at.catalog.items() if key != "warehouse"}

@@ -3,6 +3,8 @@
 import pytest
 
 from tests.processes.killing import Killing, check, place
+from tests.processes.mutants import MUTANTS
+from tests.support.edits import BROKEN
 
 
 @pytest.mark.slow
@@ -14,3 +16,15 @@ def test_killed_processes_lose_no_acknowledged_write(tmp_path, name, seed):
         run = Killing(tmp_path, at, seed)
         run.run(180)
         print(check(run))
+
+
+@pytest.mark.slow
+@pytest.mark.java
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_missing_guard_is_found(tmp_path, mutant, seed):
+    with place("disk", tmp_path) as at:
+        run = Killing(tmp_path, at, seed, ("server", "sql", "stream"), mutant)
+        with pytest.raises(AssertionError) as found:  # noqa: PT012, because a process may end, or the check find it
+            run.run(300)
+            check(run)
+    assert not any(error in str(found.value) for error in BROKEN)

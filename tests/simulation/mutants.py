@@ -1,32 +1,18 @@
 """Mutants: each removes one guard of the engine, or brings a defect back, and the simulation must find it.
 
-A mutant is a list of edits of the source of functions: the text ``old`` becomes ``new``. If the engine changes so that
-``old`` is not there any more, the mutant says so. To add one, add an entry to `MUTANTS`: a name, its edits, and the
-operations among which the guard matters.
+A mutant is a list of edits of the source of functions: see `tests/support/edits.py`. To add one, add an entry to
+`MUTANTS`: a name, its edits, and the operations among which the guard matters.
 """
 
-import contextlib
 import functools
-import importlib
-import inspect
 import logging
-import sys
-import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from unittest import mock
 
 from tests.simulation.history import Outcome, run_seed
 from tests.simulation.plan import ALONE, MANY_FAULTS, NO_FAULTS, UNHURT, Profile
-
-
-@dataclass(frozen=True)
-class Edit:
-    """A function, as ``module:name`` or ``module:Class.name``, and a text of its source to replace."""
-
-    function: str
-    old: str
-    new: str
+from tests.support.edits import BROKEN, Edit, applied
 
 
 @dataclass(frozen=True)
@@ -47,37 +33,9 @@ class Mutant:
     steps: int = 60_000
     quick: bool = False
 
-    @contextlib.contextmanager
-    def applied(self) -> Iterator[None]:
-        """Inside, the engine has the fault."""
-        with contextlib.ExitStack() as stack:
-            for function in dict.fromkeys(edit.function for edit in self.edits):
-                _apply(function, [edit for edit in self.edits if edit.function == function], stack)
-            yield
-
-
-def _apply(function: str, edits: Sequence[Edit], stack: contextlib.ExitStack) -> None:
-    module_name, _, path = function.partition(":")
-    module = importlib.import_module(module_name)
-    owner_name, _, name = path.rpartition(".")
-    owner = getattr(module, owner_name) if owner_name else module
-    original = inspect.unwrap(inspect.getattr_static(owner, name))
-    source = textwrap.dedent(inspect.getsource(original))
-    for edit in edits:
-        assert edit.old in source, f"{function} has no {edit.old!r} any more: change the mutant"
-        source = source.replace(edit.old, edit.new)
-    namespace = dict(vars(module))
-    code = compile("from __future__ import annotations\n" + source, module.__file__, "exec")
-    exec(code, namespace)
-    mutated = namespace[name]
-    stack.enter_context(mock.patch.object(owner, name, mutated))
-    if owner is module:  # modules that have imported the function by its name
-        for other in list(sys.modules.values()):
-            if (
-                getattr(other, "__name__", "").startswith(("paimon_core", "tests.simulation"))
-                and vars(other).get(name) is original
-            ):
-                stack.enter_context(mock.patch.object(other, name, mutated))
+    def applied(self) -> AbstractContextManager[None]:
+        """Return a context in which the engine has the fault."""
+        return applied(self.edits)
 
 
 _profile = functools.partial(Profile, alone=ALONE, unhurt=UNHURT)
@@ -482,10 +440,6 @@ class Catch:
 HEADER = f"{'without':44} {'seed':>6} {'steps':>8}  found by"
 
 
-_BROKEN = ("AttributeError", "NameError", "TypeError")
-"""Errors of an edit that does not fit the code any more."""
-
-
 def catch(mutant: Mutant, first_seed: int = 0) -> Catch:
     """Search for a history that fails with the mutant, and does not fail without it."""
     steps, seed = 0, first_seed
@@ -494,7 +448,7 @@ def catch(mutant: Mutant, first_seed: int = 0) -> Catch:
             outcome = run_seed(seed, mutant.profile)
         steps += outcome.steps
         kind = (outcome.violation or "").partition(":")[0]
-        assert kind not in _BROKEN, f"{mutant.name} is no engine any more: {outcome.violation}"
+        assert kind not in BROKEN, f"{mutant.name} is no engine any more: {outcome.violation}"
         if outcome.violation is not None and run_seed(seed, mutant.profile).violation is None:
             return Catch(mutant.name, steps, outcome)
         seed += 1
