@@ -274,7 +274,8 @@ class Drawing:
     def _insert(self, draft: Draft, form: str | None = None) -> None:
         rng, table = self.rng, draft.definition
         forms = ["into", "into", "values", "columns", "by name", "select", "overwrite"]
-        forms += ["dynamic", "static", "static"] if table.partitions else []
+        moves = table.keys and not {*table.partitions} <= {*table.keys}  # from partition to partition
+        forms += ["dynamic", "static", "static"] if table.partitions and not moves else []
         forms += ["path", "path"] + ["path overwrite"] * (not table.sequence)
         replaces = draft.updatable and "data-evolution.enabled" not in table.options
         forms += ["replace"] * replaces + ["using"] * (

@@ -3,6 +3,7 @@
 import pytest
 
 from paimon_spark.sql.reads.bucketed import SETTING
+from paimon_spark.sql.session_options import NATIVE_READS
 
 SHUFFLE = "spark.sql.sources.v2.bucketing.shuffle.enabled"
 SUBSET = "spark.sql.sources.v2.bucketing.allowJoinKeysSubsetOfPartitionKeys.enabled"
@@ -128,3 +129,22 @@ def test_rows_after_runtime_filter_of_join(tables):
     exchanges(
         sql.spark, "SELECT a.id, b.id, x FROM parts a JOIN parts b USING (id, dt, n) JOIN picked USING (dt) WHERE x = 7"
     )
+
+
+@pytest.mark.versions
+@pytest.mark.parametrize("native", ["true", "false"])
+def test_tables_and_filters_without_rows(tables, native):
+    sql = tables("plain")
+    spark = sql.spark
+    spark.conf.set(SETTING, "true")
+    sql("CREATE TABLE empty (id BIGINT, v STRING) TBLPROPERTIES ('bucket'='4', 'bucket-key'='id')")
+    spark.conf.set(NATIVE_READS, native)
+    try:
+        assert sql("SELECT * FROM empty") == []
+        assert sql("SELECT * FROM plain WHERE id = 200") == []
+        assert sql("SELECT * FROM plain JOIN empty USING (id)") == []
+        assert len(sql("SELECT * FROM plain LEFT JOIN empty USING (id)")) == 100
+        assert sql("SELECT count(*) FROM plain JOIN plain b USING (id) WHERE plain.v = 'none'") == [(0,)]
+        assert sql("SELECT id, count(*) FROM empty GROUP BY id") == []
+    finally:
+        spark.conf.unset(NATIVE_READS)

@@ -61,7 +61,8 @@ class BucketedTasks {
       return ofFiles(tasks, (Map) parsed);
     }
     List given = (List) parsed;
-    InputPartition[] found = new InputPartition[tasks.length];
+    // the Python data source has a task even if there is nothing to read; this task has no key
+    InputPartition[] found = new InputPartition[given.isEmpty() ? 0 : tasks.length];
     for (int i = 0; i < found.length; i++) {
       found[i] = new BucketedTask(tasks[i], row((List) given.get(i)));
     }
