@@ -490,9 +490,10 @@ class Drawing:
         texts += [
             f"ALTER TABLE {mark} SET TBLPROPERTIES ('{k}' = '{v}')" for k, v in self.rng.sample(draft.properties, 3)
         ]
-        if not draft.is_keyed:
+        options = draft.definition.options
+        if not draft.is_keyed and options.get("bucket", "-1") == "-1" and "data-evolution.enabled" not in options:
             texts += [f"CALL sys.compact(table => '{mark}', order_strategy => 'order', order_by => 'id')"]
-        if draft.definition.options.get("bucket") in ("1", "2"):
+        if options.get("bucket") in ("1", "2"):
             texts += [f"CALL sys.rescale(table => '{mark}', bucket_num => {self.rng.randrange(1, 5)})"]
         if not any(kind.startswith(("TIMESTAMP", "CHAR")) for kind in draft.kinds):
             kind = self.rng.choice(["orc", "avro", "parquet"])
