@@ -212,7 +212,7 @@ class ContainerWriter:
 def check_bounded(schema: Schema) -> None:
     """Raise ValueError for a schema of unbounded values: records that contain themselves, or lists of empty items.
 
-    A few bytes could stand for any number of such values.
+    A few bytes could stand for any number of such values. Also raises it for a field whose name is no text.
     """
     _takes_bytes(schema, {})
 
@@ -233,11 +233,7 @@ def _takes_bytes(schema: Any, takes_bytes_by_name: dict[str, bool | None]) -> bo
         return schema != "null" and bool(takes_bytes_by_name.get(schema, True))
     match schema.get("type"):
         case "record":
-            name = schema["name"].rpartition(".")[2]
-            takes_bytes_by_name[name] = None
-            fields = [_takes_bytes(field["type"], takes_bytes_by_name) for field in schema["fields"]]
-            takes_bytes_by_name[name] = any(fields)
-            return any(fields)
+            return _record_takes_bytes(schema, takes_bytes_by_name)
         case "array" | "map" as kind:
             if (
                 not _takes_bytes(schema["items" if kind == "array" else "values"], takes_bytes_by_name)
@@ -251,6 +247,16 @@ def _takes_bytes(schema: Any, takes_bytes_by_name: dict[str, bool | None]) -> bo
             return True
         case inner:
             return _takes_bytes(inner, takes_bytes_by_name)
+
+
+def _record_takes_bytes(schema: dict[str, Any], takes_bytes_by_name: dict[str, bool | None]) -> bool:
+    name, fields = schema["name"].rpartition(".")[2], schema["fields"]
+    if not all(isinstance(field["name"], str) for field in fields):
+        raise ValueError(f"a field of the record {name!r} whose name is no text")
+    takes_bytes_by_name[name] = None
+    of_fields = [_takes_bytes(field["type"], takes_bytes_by_name) for field in fields]
+    takes_bytes_by_name[name] = any(of_fields)
+    return any(of_fields)
 
 
 def _array_of(schema: Schema) -> Any:

@@ -16,7 +16,15 @@ from paimon_core.errors import CorruptedError, InvalidInputError
 from paimon_core.row.cell import FORMATS, cell
 from paimon_core.row.decode import decode_column, locate
 from paimon_core.row.encode import header_words
-from paimon_core.row.stored_values import COMPACT_DECIMAL, TICKS, is_bytes, is_compact_timestamp, is_text, unsupported
+from paimon_core.row.stored_values import (
+    COMPACT_DECIMAL,
+    MILLIS_OF_DAY,
+    TICKS,
+    is_bytes,
+    is_compact_timestamp,
+    is_text,
+    unsupported,
+)
 
 EMPTY_ROW = bytes(12)
 """The row without fields: the partition of an unpartitioned table, or absent statistics."""
@@ -72,6 +80,8 @@ def _value(row: bytes, at: int, t: pa.DataType) -> Any:
         unscaled = number if compact else int.from_bytes(_part(row, offset, length), "big", signed=True)
         return decimal.Decimal(f"{unscaled}E{-t.scale}")
     if pt.is_time(t):
+        if not 0 <= length < MILLIS_OF_DAY:
+            raise CorruptedError(f"{length} ms is not a time of day")
         return length * TICKS[t.unit] // 1_000
     if not pt.is_timestamp(t):
         raise unsupported(t)

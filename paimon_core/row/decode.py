@@ -12,6 +12,7 @@ from paimon_core.row.encode import header_words
 from paimon_core.row.stored_values import (
     COMPACT_DECIMAL,
     HALF,
+    MILLIS_OF_DAY,
     TICKS,
     is_bytes,
     is_compact_timestamp,
@@ -77,8 +78,7 @@ def decode_column(positions: _RowBytes, field: int, t: pa.DataType) -> pa.Array:
         dtype = _NUMBERS[t.id]
         values: np.ndarray = low.astype(f"<u{dtype.itemsize}").view(dtype)
     elif pt.is_time(t):
-        values = low.view("<i4").astype(np.int64) * TICKS[t.unit] // 1_000
-        values = values.astype(f"<i{t.bit_width // 8}")
+        values = _time(low, null, t)
     elif pt.is_timestamp(t) and not is_compact_timestamp(t):
         values = _timestamp(positions, low, high, null, t)
     else:
@@ -105,6 +105,13 @@ def _array(t: pa.DataType, null: np.ndarray, *buffers: np.ndarray) -> pa.Array:
 def _inside(positions: _RowBytes, offset: np.ndarray, length: np.ndarray | int, used: np.ndarray) -> None:
     if (used & ((offset + length > positions.sizes) | (offset < 4 * positions.head))).any():
         raise CorruptedError("the offset of a field points outside its row")
+
+
+def _time(low: np.ndarray, null: np.ndarray, t: pa.DataType) -> np.ndarray:
+    if (low[~null] >= MILLIS_OF_DAY).any():  # also negative numbers, because these halves are unsigned
+        raise CorruptedError("a time of day is not within a day")
+    values: np.ndarray = (low.astype(np.int64) * TICKS[t.unit] // 1_000).astype(f"<i{t.bit_width // 8}")
+    return values
 
 
 def _timestamp(positions: _RowBytes, low: np.ndarray, high: np.ndarray, null: np.ndarray, t: pa.DataType) -> np.ndarray:

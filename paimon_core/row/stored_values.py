@@ -15,6 +15,9 @@ WORD, HALF = np.dtype("<u8"), np.dtype("<u4")
 TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 """Ticks per second of the Arrow time units."""
 
+MILLIS_OF_DAY = 86_400_000
+"""A time of day is stored as fewer milliseconds than these."""
+
 COMPACT_DECIMAL = 18
 """The most digits of a decimal that a row stores as one 64-bit number."""
 

@@ -193,6 +193,18 @@ def test_malformed_rows_are_refused(t, hex_row):
         decode_rows([serialize((None,), pa.schema([("a", t)])), row], pa.schema([("a", t)]))
 
 
+@pytest.mark.parametrize("millis", [-1, 86_400_000])
+def test_times_beyond_a_day_are_refused(millis):
+    schema = pa.schema([("a", pa.time32("ms"))])
+    row = serialize((86_399_999,), schema)
+    assert deserialize(row, schema) == (86_399_999,)
+    wrong = row.replace((86_399_999).to_bytes(4, "little"), millis.to_bytes(4, "little", signed=True))
+    with pytest.raises(CorruptedError):
+        deserialize(wrong, schema)
+    with pytest.raises(CorruptedError):
+        decode_rows([row, wrong], schema)
+
+
 def test_timestamp_beyond_nanoseconds_is_refused():
     micros, nanos = pa.schema([("a", pa.timestamp("us"))]), pa.schema([("a", pa.timestamp("ns"))])
     with pytest.raises(UnsupportedError, match="2262"):
