@@ -8,7 +8,7 @@ import pyarrow.orc as paorc
 import pyorc
 import pytest
 
-from paimon_core.errors import UnsupportedError
+from paimon_core.errors import CorruptedError, UnsupportedError
 from paimon_core.format import orc
 from paimon_core.format.file_format import ReadRequest
 from paimon_core.format.orc import OrcFormat
@@ -202,3 +202,18 @@ def test_years_beyond_nanoseconds_in_column_with_dot(monkeypatch, wraps):
             writer.write((None if moment is None else moment.replace(tzinfo=UTC), (5,)))
     (kind,) = fields_of(["TIMESTAMP(6)"])
     assert read(sink.getvalue(), [DataField(0, "t.x", kind.type)]).to_pydict() == {"t.x": moments}
+
+
+@pytest.mark.parametrize("precision", [39, 82, 127])
+def test_decimals_of_too_many_digits_in_a_footer_are_damage(precision):
+    fields = fields_of(["DECIMAL(10, 2)"])
+    sink = pa.BufferOutputStream()
+    paorc.write_table(pa.table({fields[0].name: pa.array([1, None], pa.decimal128(10, 2))}), sink)
+    data = sink.getvalue().to_pybytes()
+    stored = b"\x08\x0e \x00(\x0a0\x02"  # the type in the footer: its kind, 10 digits, 2 of them after the point
+    assert data.count(stored) == 1
+    hostile = data.replace(stored, stored.replace(b"(\x0a", bytes([0x28, precision])))
+    with pytest.raises(CorruptedError, match=f"a decimal of {precision} digits, more than 38"):
+        read(hostile, fields)
+    with pytest.raises(CorruptedError, match=f"a decimal of {precision} digits"):
+        ORC.row_count(io.BytesIO(hostile), "f")
