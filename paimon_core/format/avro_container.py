@@ -92,7 +92,9 @@ class Container:
     Memory: one block, and one megabyte of the file.
     """
 
-    def __init__(self, source: Any, path: str = "", max_bytes: int | None = None) -> None:
+    def __init__(
+        self, source: Any, path: str = "", max_bytes: int | None = None, max_records: int | None = None
+    ) -> None:
         """Read the header.
 
         Args:
@@ -100,12 +102,14 @@ class Container:
             path: the name of the file for messages.
             max_bytes: the limit for all decompressed blocks together, above which CorruptedError is raised; `None`: no
                 limit.
+            max_records: the same for the number of all records.
 
         Raises CorruptedError for anything but a well-formed container, UnsupportedError for an unknown codec. Errors of
         the storage itself pass.
         """
         self._path, self._bytes = path, _Bytes(source)
         self._max_bytes = sys.maxsize if max_bytes is None else max_bytes
+        self._max_records = sys.maxsize if max_records is None else max_records
         try:
             self.header = _read_header(self._bytes)
         except OSError:
@@ -116,12 +120,15 @@ class Container:
 
     def blocks(self) -> Iterator[tuple[int, bytes]]:
         """Yield for each block the number of its records and their encoded bytes. Raises CorruptedError."""
-        remaining = self._max_bytes
+        remaining, records = self._max_bytes, 0
         while not self._bytes.at_end():
             try:
                 count, size = _read_long(self._bytes), _read_long(self._bytes)
                 if count < 0:
                     raise ValueError(f"a block of {count} records")
+                records += count
+                if records > self._max_records:
+                    raise ValueError(f"{records} records, more than the allowed {self._max_records}")
                 packed = self._bytes.read(size)
                 if self._bytes.read(SYNC_SIZE) != self.header.sync:
                     raise ValueError("the sync marker after a block is wrong")

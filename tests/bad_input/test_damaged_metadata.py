@@ -5,6 +5,7 @@ import io
 import json
 import lzma
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,10 +20,12 @@ from paimon_core.format.codec import avro_codec
 from paimon_core.format.corruption import as_corrupted
 from paimon_core.manifest import decode
 from paimon_core.manifest.decode import decode_entries
-from paimon_core.manifest.serializers import MANIFEST_SCHEMA
+from paimon_core.manifest.serializers import ENTRY, MANIFEST_SCHEMA
+from paimon_core.manifest.stats import SimpleStats
 from paimon_core.snapshot.changelogs import Changelogs
 from paimon_core.table import Table
 from tests.support.avro import read_avro, write_avro
+from tests.support.manifests import entry
 from tests.support.tables import append_table, keyed_table, orders
 
 DEEP = b"[" * 200_000 + b"]" * 200_000
@@ -172,7 +175,7 @@ def test_schema_nested_without_end():
 
 
 def test_more_records_than_bytes():
-    data = manifest_of(MANIFEST_SCHEMA, 1 << 40, b"\x00" * 50)
+    data = manifest_of(MANIFEST_SCHEMA, 1 << 10, b"\x00" * 50)
     with pytest.raises(CorruptedError, match=r"manifest-0.*records in 50 bytes"):
         decode_entries(data, "manifest-0")
 
@@ -184,6 +187,31 @@ def test_manifest_does_not_decompress_without_bound(codec, monkeypatch):
     data = manifest_of(MANIFEST_SCHEMA, 1, b"\0" * (1 << 22), codec)
     with pytest.raises(CorruptedError, match=r"manifest-0.*more than the allowed \d+ bytes"):
         decode_entries(data, "manifest-0")
+
+
+def test_manifest_does_not_have_more_entries_than_bytes():
+    """A small file would become objects of a thousand times its size."""
+    record = ENTRY.to_record(entry("data-0.parquet"))
+    sink = io.BytesIO()
+    writer = ContainerWriter(sink, MANIFEST_SCHEMA, "zstandard", 1)
+    for _ in range(60):
+        writer.write([record] * 1000)
+    data = sink.getvalue()
+    assert len(data) < 60_000
+    with pytest.raises(CorruptedError, match=rf"manifest-0.* records, more than the allowed {len(data)}"):
+        decode_entries(data, "manifest-0")
+
+
+def test_wide_statistics_without_values_are_read(monkeypatch):
+    """The statistics of thousands of columns that are all NULL compress to a thousandth."""
+    monkeypatch.setattr(decode, "_MIN_SIZE_BOUND", 1 << 20)
+    nothing = (4000).to_bytes(4, "big") + b"\xff" * 512 + bytes(8 * 4000)
+    stats = SimpleStats(nothing, nothing, (7,) * 4000)
+    wide = [replace(e, file=replace(e.file, value_stats=stats)) for e in map(entry, map(str, range(100)))]
+    sink = io.BytesIO()
+    ContainerWriter(sink, MANIFEST_SCHEMA, "zstandard", 1).write([ENTRY.to_record(e) for e in wide])
+    assert len(sink.getvalue()) < 100 * 100
+    assert decode_entries(sink.getvalue(), "manifest-0") == wide
 
 
 @pytest.mark.parametrize("codec", CODECS)

@@ -136,8 +136,7 @@ def iceberg_hint(io: MemoryIO) -> None:
 
 
 def entries(data: bytes) -> None:
-    found = decode_entries(data, "manifest-0")
-    for one in found:
+    for one in decode_entries(data, "manifest-0"):
         assert len(one.bucket_ref) == 2
     decode_entries(data, "manifest-0", with_stats=False)
     for batch in decode_column_batches(data, "manifest-0", ("file_name", "row_count", "file_size"), with_stats=False):
