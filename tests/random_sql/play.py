@@ -5,6 +5,7 @@ import random
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from typing import Any
 from unittest.mock import patch
 
 from pyspark.sql import SparkSession
@@ -33,6 +34,10 @@ WAYS: dict[str, tuple[dict[str, str], dict[str, int]]] = {
 OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 NO_CONSTRAINTS = {"spark.sql.constraintPropagation.enabled": "false"}
 """Checkpoints keep the constraints of their plan, some of which name columns that the plan does not have."""
+NO_FOLDING = NO_CONSTRAINTS | {
+    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConstantFolding"
+}
+"""Without it, a constant that overflows is an error even if no row gets it."""
 REFUSED = (r"REPLACE WHERE",)
 """Messages with which statements are refused that a table of Spark would run (docs/reference/sql)."""
 
@@ -146,9 +151,19 @@ class Player:
                 return Failure(UNEXPECTED, at, text, described(error))
             self.counts.errors += 1
         else:
-            if expected is not None:
+            if expected is not None and not self._needs_no_error(step, before):
                 return Failure(MISSING, at, text, f"the model: {described(expected)}")
         return self._stored(at, step)
+
+    def _needs_no_error(self, step: Step, before: Any) -> bool:
+        """Return True if a statement fails in the model only because Spark computes a constant that no row gets."""
+        try:
+            with set_up(self.spark, NO_FOLDING, {}):
+                self.model.run(step)
+        except Exception:
+            self.model.restore(before)
+            return False
+        return True
 
     def _run(self, step: Step, text: str) -> None:
         mode = {"path": "append", "path overwrite": "overwrite"}.get(step.parts.get("form", ""))
