@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 from opentelemetry.sdk.metrics import MeterProvider
@@ -48,10 +49,8 @@ class Load:
     def compact(self) -> None:
         table = self.table.with_options({"write-only": "false"})
         while not self.done.is_set():
-            try:
+            with suppress(CommitConflictError):
                 table.compact(full=True)
-            except CommitConflictError:
-                continue
 
     def read(self) -> None:
         while not self.done.is_set():
