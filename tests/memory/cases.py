@@ -201,7 +201,7 @@ _ONE = {"bucket": "1"}
 _SUMS = {**_ONE, "merge-engine": "aggregation", "fields.n.aggregate-function": "sum"}
 _LOOKUPS = {**_ONE, "changelog-producer": "lookup"}
 _ORC, _AVRO = {**_ONE, "file.format": "orc"}, {**_ONE, "file.format": "avro"}
-_LONG, _COLUMNS = Rows(MIB), Rows(None)
+_LONG, _COLUMNS, _SHORT = Rows(MIB), Rows(None), Rows(16)
 
 CASES: dict[str, Case] = {
     "read": Case("read an append table", _read, keyed=False, runs=4, disjoint=True),
@@ -233,6 +233,9 @@ CASES: dict[str, Case] = {
     "long-compact": Case("compact 8 runs with values of 1 MB", _compact, _ONE, runs=8, rows=_LONG),
     "long-orc": Case("read 8 runs of ORC with values of 1 MB", _read, _ORC, runs=8, rows=_LONG),
     "long-sort": Case("sort values of 1 MB", _sort, keyed=False, runs=2, disjoint=True, rows=_LONG),
+    "short-upsert": Case("write 36 bytes for each key again", _upsert, _ONE, rows=_SHORT, share=0.5),
+    "short-merge": Case("read 2 runs of rows of 36 bytes", _read, _ONE, runs=2, rows=_SHORT),
+    "short-compact": Case("compact 2 runs of rows of 36 bytes", _compact, _ONE, runs=2, rows=_SHORT),
     "wide-write": Case("write 2 000 columns", _write, _ONE, runs=0, rows=_COLUMNS, share=0.4),
     "wide-merge": Case("read 8 runs of 2 000 columns", _read, _ONE, runs=8, rows=_COLUMNS, share=0.4),
     "wide-compact": Case("compact 8 runs of 2 000 columns", _compact, _ONE, runs=8, rows=_COLUMNS, share=0.4),
