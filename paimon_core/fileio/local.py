@@ -104,6 +104,7 @@ class LocalStorage:
     def list(self, directory: str) -> list[FileStatus]:
         """Return the entries of a directory, without entries that are deleted during the call."""
         found: list[FileStatus] = []
+        parent = join(directory, "x")[:-1]
         try:
             with os.scandir(local_path(directory) or ".") as entries:
                 for entry in entries:
@@ -112,8 +113,8 @@ class LocalStorage:
                     except FileNotFoundError:
                         continue
                     modified = status.st_mtime_ns // 1_000_000
-                    path = join(directory, entry.name)
-                    found.append(FileStatus(path, entry.name, status.st_size, entry.is_dir(), modified))
+                    name = entry.name
+                    found.append(FileStatus(parent + name, name, status.st_size, entry.is_dir(), modified))
         except (FileNotFoundError, NotADirectoryError):
             return []
         return found

@@ -34,7 +34,7 @@ from paimon_core.fileio.fileio import FileStatus, join
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.iceberg.listed import leftover_files
 from paimon_core.operations.history.blobs_in_use import blobs_in_use
-from paimon_core.operations.history.referenced_names import ReferencedNames, name_hashes
+from paimon_core.operations.history.referenced_names import ReferencedNames, contains, name_hashes
 from paimon_core.operations.history.snapshot_deletion import remove_empty_directories
 from paimon_core.operations.jobs.runner import LOCAL, Runner
 from paimon_core.options.file import DATA_FILE_PATH_DIRECTORY, FILE_OPERATION_THREAD_NUM
@@ -129,14 +129,14 @@ def remove_orphan_files(
     unfinished += [*directories.unfinished, *leftover_files(store, limit)]
     names = ReferencedNames(store, runner)
     hashes = name_hashes(old_files.column("name").to_pylist())
-    old_files = old_files.filter(pa.array(~np.isin(hashes, names.read())))
+    old_files = old_files.filter(pa.array(~contains(names.read(), hashes)))
     if not dry_run and old_files.num_rows:
         hashes = name_hashes(old_files.column("name").to_pylist())
-        old_files = old_files.filter(pa.array(~np.isin(hashes, names.read())))
+        old_files = old_files.filter(pa.array(~contains(names.read(), hashes)))
     if blobs.num_rows:
         in_use = blobs_in_use(store, _roots(store), directories.paths[: directories.buckets], limit, names, runner)
         hashes = name_hashes(blobs.column("name").to_pylist())
-        unused = np.zeros(len(hashes), bool) if in_use is None else ~np.isin(hashes, in_use)
+        unused = np.zeros(len(hashes), bool) if in_use is None else ~contains(in_use, hashes)
         old_files = pa.concat_tables([old_files, blobs.filter(pa.array(unused))])
     orphans = OrphanFiles(_with_paths(old_files, directories.paths, unfinished))
     if not dry_run:

@@ -11,7 +11,6 @@ another tag or another branch may refer to the same files.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from itertools import chain
 
 import numpy as np
@@ -35,6 +34,8 @@ from paimon_core.store.file_store import FileStore
 Hashes = npt.NDArray[np.uint64]
 _TRIES = 10
 _GROUP = 16  # manifests per task
+_NAMES_AT_ONCE = 1 << 15
+_SEED = np.uint64(0x9E3779B97F4A7C15)
 _WAITING = 1 << 20  # number of hashes that a union collects before it sorts them
 
 
@@ -78,8 +79,15 @@ def union(parts: Iterable[Hashes]) -> Hashes:
         waiting.append(part)
         count += len(part)
         if count > len(distinct) + _WAITING:
-            distinct, waiting, count = np.unique(np.concatenate([distinct, *waiting])), [], 0
-    return np.unique(np.concatenate([distinct, *waiting]))
+            distinct, waiting, count = _distinct([distinct, *waiting]), [], 0
+    return _distinct([distinct, *waiting])
+
+
+def _distinct(parts: Sequence[Hashes]) -> Hashes:
+    """Return the distinct values of all parts, sorted: `numpy.unique`, which takes several times as long."""
+    values = np.concatenate(parts)
+    values.sort()
+    return values[np.append(True, values[1:] != values[:-1])] if len(values) else values
 
 
 def contains(sorted_hashes: Hashes, hashes: Hashes) -> npt.NDArray[np.bool_]:
@@ -160,9 +168,30 @@ def _follows(before: Snapshot | None, after: Snapshot) -> bool:
 
 
 def name_hashes(names: Sequence[str]) -> Hashes:
-    """Return the hash of each name, the same in every process."""
-    digests = b"".join(blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest() for name in names)
-    return np.frombuffer(digests, np.uint64)
+    """Return the hash of each name, the same in every process.
+
+    Eight bytes of all names are mixed at a time, with the finalizer of splitmix64 (https://prng.di.unimi.it/splitmix64.c).
+    It is a bijection, so names of equal length that differ in one group of eight bytes never have the same hash.
+    """
+    parts = [_hashed(names[start : start + _NAMES_AT_ONCE]) for start in range(0, len(names), _NAMES_AT_ONCE)]
+    return np.concatenate(parts) if parts else np.empty(0, np.uint64)
+
+
+def _hashed(names: Sequence[str]) -> Hashes:
+    try:
+        texts = np.array(names, np.bytes_)
+    except UnicodeEncodeError:  # not ASCII
+        texts = np.array([name.encode("utf-8", "surrogatepass") for name in names], np.bytes_)
+    width = -(-texts.itemsize // 8)
+    words = texts.astype(f"S{8 * width}").view("<u8").reshape(len(names), width).astype(np.uint64)
+    hashes = np.full(len(names), _SEED, np.uint64)
+    for word in words.T:
+        mixed = (hashes ^ word) + _SEED
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        mixed ^= mixed >> np.uint64(31)
+        hashes = np.where(word != 0, mixed, hashes)  # no name has a zero byte: this one has ended
+    return hashes
 
 
 @dataclass(slots=True)
