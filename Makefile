@@ -1,6 +1,6 @@
 # Two commands on a fresh machine: `make demo` and `make test`, in at most twelve minutes on two cores. They need Python >= 3.10 and Java 17 or 21.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-more test-slow test-places test-places-quick test-stores test-spark test-floors test-floors-core test-floors-spark test-continuation wheels check bench docs clean
+.PHONY: help demo test test-all test-more test-minutes test-slow test-places test-places-quick test-stores test-spark test-floors test-floors-core test-floors-spark test-continuation wheels check bench docs clean
 SHELL := /bin/sh
 VENV ?= .venv
 PY := $(VENV)/bin/python
@@ -45,6 +45,7 @@ demo: $(VENV)/.demo  ## 336 776 flights through Spark into Paimon tables: correc
 
 # Four files at a time, those that take long first: tests of Spark wait more than they compute.
 PROCESSES ?= 4
+PART ?= 1/1
 PYTEST = $(call TEST_RUN,$(VENV)) $(PY) -m pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
 test: $(VENV)/.test  ## every feature once, every property with few draws: at most 12 minutes; T='path -k name' picks
@@ -54,9 +55,13 @@ test: $(VENV)/.test  ## every feature once, every property with few draws: at mo
 test-all: $(VENV)/.test  ## what `make test` leaves out: marked more, Python 3.10, other Sparks, oldest dependencies
 	@.ci/test-all
 
-test-more: $(VENV)/.test  ## the tests marked more
+test-more: $(VENV)/.test  ## the tests marked more; PART=1/2 half of them
 	@.ci/java
-	@$(PYTEST) --durations=30 -m "more and not (slow or places)" $(T)
+	@$(PYTEST) --durations=30 -m "more and not (slow or places)" --part $(PART) $(T)
+
+test-minutes: $(VENV)/.test  ## 200 random programs, three minutes of killed processes, a minute of hostile bytes
+	@.ci/java
+	@$(call TEST_RUN,$(VENV)) $(PY) -m pytest tests/spark/sql/test_random_sql.py tests/processes tests/fuzz -m minutes --durations=0 $(T)
 
 test-places: $(VENV)/.test  ## stores and catalogs with their servers, which the first run builds or downloads (Go, npm, Maven)
 	@.ci/java

@@ -3,6 +3,7 @@
 import os
 import random
 import sys
+import zlib
 from functools import partial
 
 import pytest
@@ -14,8 +15,16 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Spark's workers: this
 os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
-LATER = ("more", "slow", "places")
+LATER = ("more", "minutes", "slow", "places")
 """Markers of tests that run only when a marker expression is given."""
+
+
+def _part(text):
+    """Return the number of a part, from 1, and the number of parts."""
+    number, _, parts = text.partition("/")
+    if not 1 <= int(number) <= int(parts):
+        raise ValueError(text)
+    return int(number), int(parts)
 
 
 def pytest_addoption(parser):
@@ -23,6 +32,7 @@ def pytest_addoption(parser):
     group.addoption("--draws", choices=draws.ONE_IN, default="short", help="length of properties and random games")
     group.addoption("--seed", type=int, default=0, help="seed of everything that is drawn; 0, the default, is fixed")
     group.addoption("--new-seeds", action="store_true", help="draw a seed for this run")
+    group.addoption("--part", type=_part, default=(1, 1), help="I/N: run part I of the tests, of N parts of equal size")
     cases = parser.getgroup("text cases", "files of inputs and expected outputs (tests/support/text_cases.py)")
     cases.addoption("--rewrite", action="store_true", help="write the outputs of the text cases into their files")
 
@@ -59,8 +69,13 @@ def _mark_further_cases(items):
 
 @pytest.hookimpl(tryfirst=True)  # before marker expressions are applied
 def pytest_collection_modifyitems(config, items):
-    """Put long tests first; run tests marked more, slow or places only with a marker expression (``-m slow``)."""
+    """Put long tests first; run tests of the markers in `LATER` only with a marker expression (``-m slow``)."""
     _mark_further_cases(items)
+    number, parts = config.option.part
+    if parts > 1:
+        others = [item for item in items if zlib.crc32(item.nodeid.encode()) % parts != number - 1]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in {*others}]
     items.sort(key=lambda item: ("long" not in item.keywords, not {"spark", "java"} & {*item.keywords}))
     if config.option.markexpr:
         return

@@ -78,6 +78,8 @@ def _value(row: bytes, at: int, t: pa.DataType) -> Any:
     if pt.is_decimal128(t):
         compact = t.precision <= COMPACT_DECIMAL
         unscaled = number if compact else int.from_bytes(_part(row, offset, length), "big", signed=True)
+        if abs(unscaled) >= 10**t.precision:
+            raise CorruptedError(f"{unscaled} has more digits than {t}")
         return decimal.Decimal(f"{unscaled}E{-t.scale}")
     if pt.is_time(t):
         if not 0 <= length < MILLIS_OF_DAY:

@@ -132,7 +132,7 @@ def _timestamp(positions: _RowBytes, low: np.ndarray, high: np.ndarray, null: np
 def _decimal(positions: _RowBytes, low: np.ndarray, high: np.ndarray, null: np.ndarray, t: pa.DataType) -> pa.Array:
     if t.precision <= COMPACT_DECIMAL:
         words = _words(low, high)
-        return _array(t, null, np.stack([words, words >> 63], 1))
+        return _checked(_array(t, null, np.stack([words, words >> 63], 1)))
     offset, length = high.astype(np.int64), np.where(null, 0, low.view("<i4")).astype(np.int64)
     _inside(positions, offset, length, ~null)
     if ((length < 1) & ~null | (length > 16)).any():
@@ -143,7 +143,15 @@ def _decimal(positions: _RowBytes, low: np.ndarray, high: np.ndarray, null: np.n
     little = np.where(
         back < length[:, None], data.take((first + length - 1)[:, None] - back, mode="clip"), sign[:, None]
     )
-    return _array(t, null, little)
+    return _checked(_array(t, null, little))
+
+
+def _checked(decimals: pa.Array) -> pa.Array:
+    try:
+        decimals.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise CorruptedError(f"a row contains a decimal of too many digits: {error}") from error
+    return decimals
 
 
 def _bytes(

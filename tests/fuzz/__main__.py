@@ -31,7 +31,7 @@ def main() -> int:
     if not names:
         parser.error(f"no target {asked}; there are {', '.join(TARGETS)}")
     root = arguments.directory or Path(tempfile.mkdtemp(prefix="fuzz-"))
-    seconds = max(2, int(arguments.minutes * 60 / len(names)))
+    seconds = max(1, int(arguments.minutes * 60 / len(names)))
     total_executed = total_edges = total_faults = 0
     print(f"{'target':40} {'executions':>10} {'edges':>7} {'s':>5}  faults", flush=True)
     for name in names:

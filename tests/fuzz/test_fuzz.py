@@ -30,9 +30,11 @@ def test_stored_inputs_of_whole_tables_keep_promises(name):
         assert fault is None, (kind, data[:500], fault.trace)
 
 
-@pytest.mark.slow
-def test_every_target_runs_from_its_seeds(tmp_path):
-    command = [sys.executable, "-m", "tests.fuzz", "--minutes", "5", "--directory", str(tmp_path)]
+@pytest.mark.parametrize(
+    "minutes", [pytest.param("1", marks=pytest.mark.minutes), pytest.param("60", marks=pytest.mark.slow)]
+)
+def test_every_target_runs_from_its_seeds(tmp_path, minutes):
+    command = [sys.executable, "-m", "tests.fuzz", "--minutes", minutes, "--directory", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 

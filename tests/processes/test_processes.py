@@ -6,15 +6,23 @@ from tests.processes.killing import Killing, check, place
 from tests.processes.mutants import MUTANTS
 from tests.support.edits import BROKEN
 
+SHORT, LONG = 180, 1800  # seconds
 
-@pytest.mark.slow
+
 @pytest.mark.java
 @pytest.mark.spark
-@pytest.mark.parametrize("name", ["disk", pytest.param("s3", marks=pytest.mark.places)])
-def test_killed_processes_lose_no_acknowledged_write(tmp_path, name, seed):
+@pytest.mark.parametrize(
+    ("name", "seconds"),
+    [
+        pytest.param("disk", SHORT, marks=pytest.mark.minutes),
+        pytest.param("disk", LONG, marks=pytest.mark.slow),
+        pytest.param("s3", LONG, marks=[pytest.mark.slow, pytest.mark.places]),
+    ],
+)
+def test_killed_processes_lose_no_acknowledged_write(tmp_path, name, seconds, seed):
     with place(name, tmp_path) as at:
         run = Killing(tmp_path, at, seed)
-        run.run(180)
+        run.run(seconds)
         print(check(run))
 
 

@@ -205,6 +205,18 @@ def test_times_beyond_a_day_are_refused(millis):
         decode_rows([row, wrong], schema)
 
 
+@pytest.mark.parametrize("precision", [18, 38])
+def test_decimals_of_too_many_digits_are_refused(precision):
+    wide, narrow = (pa.schema([("a", pa.decimal128(p, 0))]) for p in (precision, precision - 1))
+    most = Decimal(10**precision - 1)
+    row = serialize((most,), wide)
+    assert deserialize(row, wide) == (most,)
+    with pytest.raises(CorruptedError, match="digits"):
+        deserialize(row, narrow)
+    with pytest.raises(CorruptedError, match="digits"):
+        decode_rows([serialize((None,), narrow), row], narrow)
+
+
 def test_timestamp_beyond_nanoseconds_is_refused():
     micros, nanos = pa.schema([("a", pa.timestamp("us"))]), pa.schema([("a", pa.timestamp("ns"))])
     with pytest.raises(UnsupportedError, match="2262"):

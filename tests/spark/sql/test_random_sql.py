@@ -25,6 +25,12 @@ def test_program_has_rows_of_its_model(sql, seed, number):
     play(sql.spark, f"{seed} {number}", 3)
 
 
+@pytest.mark.minutes
+def test_short_programs_have_rows_of_their_models(sql, seed):
+    for number in range(200):
+        play(sql.spark, f"{seed} short {number}", 1)
+
+
 @pytest.mark.slow
 def test_many_programs_have_rows_of_their_models(sql, seed):
     for number in range(rounds(1000, 60)):
