@@ -183,14 +183,14 @@ def _hashed(names: Sequence[str]) -> Hashes:
     except UnicodeEncodeError:  # not ASCII
         texts = np.array([name.encode("utf-8", "surrogatepass") for name in names], np.bytes_)
     width = -(-texts.itemsize // 8)
-    words = texts.astype(f"S{8 * width}").view("<u8").reshape(len(names), width).astype(np.uint64)
+    groups = texts.astype(f"S{8 * width}").view("<u8").reshape(len(names), width).astype(np.uint64)
     hashes = np.full(len(names), _SEED, np.uint64)
-    for word in words.T:
-        mixed = (hashes ^ word) + _SEED
+    for group in groups.T:
+        mixed = (hashes ^ group) + _SEED
         mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         mixed ^= mixed >> np.uint64(31)
-        hashes = np.where(word != 0, mixed, hashes)  # no name has a zero byte: this one has ended
+        hashes = np.where(group != 0, mixed, hashes)  # no name has a zero byte: this one has ended
     return hashes
 
 

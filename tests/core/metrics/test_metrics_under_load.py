@@ -57,7 +57,7 @@ class Load:
             self.returned.append(self.table.to_arrow().num_rows)
 
     def listen(self) -> None:
-        """Add and remove listeners of which one fails, and collect, beside the work."""
+        """Add and remove listeners, one of which fails, and collect during the work."""
 
         def failing(event: Metrics) -> None:
             raise ValueError(event.event)
@@ -79,12 +79,12 @@ def test_each_event_is_counted_once_under_load(tmp_path, reader, caplog):
     load = Load(table)
     try:
         with ThreadPoolExecutor(8) as pool:
-            beside = [pool.submit(work) for work in (load.compact, load.read, load.read, load.listen)]
+            others = [pool.submit(work) for work in (load.compact, load.read, load.read, load.listen)]
             writers = [pool.submit(load.write, number) for number in range(4)]
             for writer in writers:
                 writer.result()
             load.done.set()
-            for one in beside:
+            for one in others:
                 one.result()
     finally:
         load.done.set()
