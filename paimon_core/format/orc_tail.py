@@ -1,7 +1,7 @@
 """The last bytes of an ORC file, checked before the C++ libraries rely on them.
 
 Some numbers end the process: the ORC library takes the size of a compressed block as it is, even some exabytes, and
-Arrow aborts for a decimal of more than 38 digits. The messages are those of `orc_proto.proto` of Apache ORC.
+Arrow aborts for a decimal of more than 38 digits. Apache ORC defines the messages in `orc_proto.proto`.
 """
 
 from collections.abc import Iterator

@@ -57,7 +57,7 @@ class Load:
             self.returned.append(self.table.to_arrow().num_rows)
 
     def listen(self) -> None:
-        """Add and remove listeners, one of which fails, and collect during the work."""
+        """Add and remove a listener that fails, and collect during the work."""
 
         def failing(event: Metrics) -> None:
             raise ValueError(event.event)
