@@ -84,7 +84,7 @@ def union(parts: Iterable[Hashes]) -> Hashes:
 
 
 def _distinct(parts: Sequence[Hashes]) -> Hashes:
-    """Return the distinct values of all parts, sorted: `numpy.unique`, which takes several times as long."""
+    """Return the distinct values of all parts, sorted: as `numpy.unique`, in a fraction of its time."""
     values = np.concatenate(parts)
     values.sort()
     return values[np.append(True, values[1:] != values[:-1])] if len(values) else values
