@@ -282,7 +282,8 @@ class Publisher:
         store, replaced = self.store, [e.file for e in changes.entries if e.kind == DELETE]
         removed = {name for file in replaced for name in (file.file_name, *file.extra_files)}
         added = [e for e in changes.entries if e.kind == ADD]
-        data = [path for e in (*added, *changes.changelog) for path in store.file_paths(e.bucket_ref, e.file)]
+        paths = store.paths_of_files((e.bucket_ref, e.file) for e in (*added, *changes.changelog))
+        data = [path for several in paths for path in several]
         data = [path for path in data if path.rpartition("/")[2] not in removed]
         named = {*data, *map(store.index_path, changes.new_indexes), *prepared.paths(store)}
         store.sync(named - attempts.synced)

@@ -240,11 +240,11 @@ def _missing_files(
 ) -> list[_Copy]:
     """Return the files that the copy lacks. An existing file of equal size counts: names are never reused."""
     live = [] if base is None else live_entries(target, base, with_stats=False).live
-    present = {path for entry in live for path in target.file_paths(entry.bucket_ref, entry.file)}
+    present = {path for paths in target.paths_of_files((e.bucket_ref, e.file) for e in live) for path in paths}
     copies: list[_Copy] = []
-    for entry in entries:
-        paths = source.file_paths(entry.bucket_ref, entry.file)
-        targets = target.file_paths(entry.bucket_ref, _inside(entry).file)
+    sources = source.paths_of_files((entry.bucket_ref, entry.file) for entry in entries)
+    inside = target.paths_of_files((entry.bucket_ref, _inside(entry).file) for entry in entries)
+    for entry, paths, targets in zip(entries, sources, inside, strict=True):
         sizes = [entry.file.file_size, *[None] * (len(paths) - 1)]
         copies += [_Copy(*item) for item in zip(paths, targets, sizes, strict=True) if item[1] not in present]
     name = snapshot.index_manifest

@@ -1,7 +1,7 @@
 """A table as one picklable value: its storage, path, schema, options and branch."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -396,6 +396,18 @@ class FileStore:
         """Return the paths of a data file and of its index files in the same directory. Raises as `file_path`."""
         path = self.file_path(bucket, meta)
         return [path, *(join(path.rpartition("/")[0], name) for name in meta.extra_files)]
+
+    def paths_of_files(self, files: Iterable[tuple[BucketRef, DataFileMeta]]) -> Iterator[list[str]]:
+        """Yield the `file_paths` of each file. The directory of a bucket is computed once for all of its files."""
+        directories: dict[BucketRef, str] = {}
+        for bucket, meta in files:
+            if meta.external_path:
+                yield self.file_paths(bucket, meta)
+                continue
+            directory = directories.get(bucket)
+            if directory is None:
+                directory = directories[bucket] = join(self.bucket_path(bucket), "x")[:-1]
+            yield [directory + name for name in (meta.file_name, *meta.extra_files)]
 
     def deletable_paths(self, bucket: BucketRef, meta: DataFileMeta) -> list[str]:
         """Return the paths of a data file and of its index files, if this engine may delete them.

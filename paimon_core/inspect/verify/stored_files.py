@@ -31,10 +31,10 @@ class StoredFiles:
     def check_existence(self, entries: Iterable[ManifestEntry]) -> None:
         """Check that the data files of entries, and their extra files, exist with the recorded sizes."""
         buckets: dict[BucketRef, dict[str, int | None]] = {}
-        for entry in entries:
-            paths = self.store.file_paths(entry.bucket_ref, entry.file)
-            sizes = buckets.setdefault(entry.bucket_ref, {})
-            for path, size in zip(paths, (entry.file.file_size, *(None for _ in paths[1:])), strict=True):
+        files = [(entry.bucket_ref, entry.file) for entry in entries]
+        for (bucket, file), paths in zip(files, self.store.paths_of_files(files), strict=True):
+            sizes = buckets.setdefault(bucket, {})
+            for path, size in zip(paths, (file.file_size, *(None for _ in paths[1:])), strict=True):
                 if path not in self._seen:
                     self._seen.add(path)
                     sizes[path] = size
@@ -113,6 +113,8 @@ class StoredFiles:
 
     def check_indexes(self, state: State, entries: Sequence[IndexManifestEntry]) -> None:
         """Check index files against the stored files and against the data files of a snapshot."""
+        if not entries:
+            return
         rows = {(e.bucket_ref, e.file.file_name): e.file.row_count for e in state.live}
         for entry in entries:
             path = self.store.index_path(entry)

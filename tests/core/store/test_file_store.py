@@ -16,6 +16,7 @@ from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.datatype import DataField
 from paimon_core.types.parse import parse_type
+from tests.support.manifests import data_file
 
 FIELDS = [
     DataField(0, "k", parse_type("INT")),
@@ -145,3 +146,20 @@ def test_equal_stores_are_equal(root):
     assert FileStore.open(root) == FileStore.open(root)
     alter(root, AddColumn("n", "INT"))
     assert FileStore.open(root).options == Options({"bucket": "2", "sequence.field": "v"})
+
+
+@pytest.mark.parametrize("external", [False, True])
+@pytest.mark.parametrize("options", [{}, {"data-file.path-directory": "a/b"}])
+def test_paths_of_many_files_are_the_paths_of_each(tmp_path, options, external):
+    more = {"external_path": f"{tmp_path}/other/f0"} if external else {}
+    allowed = {"data-file.external-paths.allowed": str(tmp_path / "other")} if external else {}
+    root = str(tmp_path / "t")
+    create_table(FileIO.of(root), root, Schema(FIELDS, ["dt", "k"], ["dt"], {"bucket": "2", **options}), lambda: 5)
+    store = FileStore.open(root, options=allowed)
+    days = (None, 0, 20_000)
+    buckets = [BucketRef(serialize((day,), store.schema.partition_arrow), bucket) for day in days for bucket in (0, 1)]
+    metas = [data_file("f0", extra_files=("f0.index", "f0.blobref"), **more), data_file("f1")]
+    files = [(bucket, meta) for meta in metas for bucket in buckets]
+    paths = list(store.paths_of_files(files))
+    assert paths == [store.file_paths(*file) for file in files]
+    assert len({path for several in paths for path in several}) == (6 + 3 if external else 4 * 6)
