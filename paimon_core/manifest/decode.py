@@ -184,10 +184,15 @@ def _entries(
     return _filtered(_one_by_one(container, blocks, path, ENTRY), with_stats, only)
 
 
+def filtered(entries: list[ManifestEntry], only: EntryFilter) -> list[ManifestEntry]:
+    """Return the entries that a filter accepts, in order."""
+    accepted = only.accepted({entry.bucket_ref for entry in entries})
+    return [entry for entry in entries if (entry.partition, entry.bucket) in accepted]
+
+
 def _filtered(entries: list[ManifestEntry], with_stats: bool, only: EntryFilter | None) -> list[ManifestEntry]:
     if only is not None:
-        accepted = only.accepted({entry.bucket_ref for entry in entries})
-        entries = [entry for entry in entries if (entry.partition, entry.bucket) in accepted]
+        entries = filtered(entries, only)
     return entries if with_stats else [replace(entry, file=entry.file.without_stats()) for entry in entries]
 
 

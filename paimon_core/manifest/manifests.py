@@ -20,7 +20,13 @@ from paimon_core.format.avro_container import ContainerWriter
 from paimon_core.format.codec import avro_codec
 from paimon_core.manifest.bucket_filter import EntryFilter
 from paimon_core.manifest.counters import check_row_ids
-from paimon_core.manifest.decode import decode_column_batches, decode_entries, decode_entry_batches, decode_records
+from paimon_core.manifest.decode import (
+    decode_column_batches,
+    decode_entries,
+    decode_entry_batches,
+    decode_records,
+    filtered,
+)
 from paimon_core.manifest.decoded import MAX_ENTRIES, DecodedFiles
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
 from paimon_core.manifest.index_entry import IndexManifestEntry
@@ -42,6 +48,8 @@ _BLOCK_RECORDS: Final = 128
 _COMPRESSION_LEVEL: Final = 1
 _AT_ONCE: Final = 4
 """Files that are written at the same time, whose bytes are in memory."""
+_SMALL: Final = 1 << 14
+"""Bytes of a manifest that is decoded as a whole: some hundred entries."""
 _DECODED: Final = DecodedFiles[ManifestEntry]()
 _DECODED_LISTS: Final = DecodedFiles[ManifestFileMeta]()
 
@@ -113,10 +121,14 @@ class Manifests:
         lossless: bool = False,
         only: EntryFilter | None = None,
     ) -> list[ManifestEntry]:
-        """Return the entries in the bytes ``data`` of the manifest ``name``. Other arguments as in :meth:`read`."""
-        if lossless or only is not None:
+        """Return the entries in the bytes ``data`` of the manifest ``name``. Other arguments as in :meth:`read`.
+
+        A small manifest is decoded as a whole, because the next commits read it again, for these or other buckets.
+        """
+        if lossless or (only is not None and len(data) > _SMALL):
             return decode_entries(data, self.path(name), with_stats=with_stats, lossless=lossless, only=only)
-        return _DECODED.get(data, with_stats, lambda: decode_entries(data, self.path(name), with_stats=with_stats))
+        entries = _DECODED.get(data, with_stats, lambda: decode_entries(data, self.path(name), with_stats=with_stats))
+        return entries if only is None else filtered(entries, only)
 
     def decode_batches(
         self, meta: ManifestFileMeta, data: bytes, *, with_stats: bool = True, only: EntryFilter | None = None
