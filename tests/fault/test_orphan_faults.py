@@ -6,7 +6,6 @@ In every case no referenced file is removed, and a second removal finishes the w
 import multiprocessing
 import time
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,7 +35,7 @@ class AgedIO(MemoryIO):
 
     def list(self, directory: str) -> list[FileStatus]:
         found = super().list(directory)
-        return [one if one.is_directory or one.path in self.old else replace(one, modified_ms=2000) for one in found]
+        return [one if one.is_directory or one.path in self.old else one._replace(modified_ms=2000) for one in found]
 
 
 def remove(io: FileIO) -> int:
