@@ -58,8 +58,9 @@ class TableWrites:
 
     def check(self, mode: str, trees: str, options: str) -> None:
         """Raise an error for options, and for rows to replace, that `insert` will refuse."""
-        request = replace(self._request(options), dynamic=mode == "dynamic")
-        self._replacement(options, request, every=mode != "append" and self._replaced(mode, trees) is None)
+        all_options = self._all_options(options)
+        request = replace(self._parsed(all_options), dynamic=mode == "dynamic")
+        self._replacement(all_options, request, every=mode != "append" and self._replaced(mode, trees) is None)
 
     def check_columns(self, columns: StructType, options: str) -> None:
         """Warn of columns that the rows of an append by name lack, or refuse the append.
@@ -94,10 +95,11 @@ class TableWrites:
             options: the options of the statement, as JSON.
         """
         frame = frame_of(self.jvm, rows)
-        request = replace(self._request(options), dynamic=mode == "dynamic")
+        all_options = self._all_options(options)
+        request = replace(self._parsed(all_options), dynamic=mode == "dynamic")
         table = table_to_write(request, frame.schema)
         replaced = self._replaced(mode, trees)
-        replacement = self._replacement(options, request, every=mode != "append" and replaced is None)
+        replacement = self._replacement(all_options, request, every=mode != "append" and replaced is None)
         if replacement is not None and replacement.where is None:
             replace_matching(frame, table, replacement, request, self.location)
             return
@@ -130,17 +132,17 @@ class TableWrites:
         session = session_options(self.jvm.settings(PREFIX), *self.name)
         return write_options(session, json.loads(options))
 
-    def _replacement(self, options: str, request: WriteRequest, *, every: bool) -> Replacement | None:
+    def _replacement(self, options: Mapping[str, str], request: WriteRequest, *, every: bool) -> Replacement | None:
         """Return the rows that the options replace; `None`: the options do not say.
 
         Args:
-            options: the options of the statement, as JSON.
+            options: the options of the session and the statement.
             request: the other options.
             every: True if the write would replace all rows without these options.
 
         Raises InvalidInputError or UnsupportedError if the write or the table does not accept the options.
         """
-        found = pop_stated(self._all_options(options))
+        found = pop_stated(dict(options))
         check_mode(found, request, overwrite=every)
         replacement = replacement_of(found, self.table)
         if replacement is not None:
