@@ -8,8 +8,10 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from tests.spark.conftest import free_port, standalone, wait_for
+from tests.spark.conftest import standalone
 from tests.support.markdown import ROOT, fences, python_blocks
+from tests.support.servers import free_port
+from tests.support.standalone import wait_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.more]
 __all__ = ["standalone"]  # a fixture

@@ -5,13 +5,8 @@ a master and two workers started from pyspark's own distribution.
 """
 
 import os
-import socket
-import subprocess
-import time
-from contextlib import contextmanager
 from pathlib import Path
 
-import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
@@ -19,6 +14,7 @@ from paimon_spark import frame_write
 from paimon_spark.sql.format import install_format
 from paimon_spark.sql.session_options import NATIVE_READS, NATIVE_WRITES
 from tests.support import session_settings
+from tests.support.standalone import StandaloneCluster
 
 ROOT = Path(__file__).parent.parent.parent
 MODE = os.environ.get("PAIMON_SPARK_MODE", "classic")
@@ -38,53 +34,11 @@ SETTINGS = {
 }
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 @pytest.fixture(scope="session")
 def standalone(tmp_path_factory):
     """The address of a standalone cluster of two one-core workers."""
-    with standalone_cluster(tmp_path_factory.mktemp("standalone")) as url:
-        yield url
-
-
-@contextmanager
-def standalone_cluster(work, hosts=("127.0.0.1", "127.0.0.1")):
-    """Run a master, and a one-core worker on each host; yields the address of the master."""
-    home = Path(pyspark.__file__).parent
-    port = free_port()
-    url = f"spark://127.0.0.1:{port}"
-    environment = {**os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_NO_DAEMONIZE": "1"}
-    commands = [["master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]]
-    for number, host in enumerate(hosts, 1):
-        worker = ["worker.Worker", "--host", host, "--cores", "1", "--memory", "1g", "--webui-port", "0"]
-        commands.append([*worker, "--work-dir", str(work / str(number)), url])
-    processes = []
-    try:
-        with (work / "log").open("wb") as log:
-            for name, *arguments in commands:
-                command = [home / "bin" / "spark-class", f"org.apache.spark.deploy.{name}", *arguments]
-                processes.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
-                if name.startswith("master"):
-                    wait_for(port)
-        yield url
-    finally:
-        for process in reversed(processes):
-            process.terminate()
-            process.wait(timeout=30)
-
-
-def wait_for(port, seconds=60):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.2)
-    raise TimeoutError(f"nothing listens on port {port} after {seconds} s")
+    with StandaloneCluster(tmp_path_factory.mktemp("standalone")) as cluster:
+        yield cluster.url
 
 
 @pytest.fixture(scope="session")

@@ -33,7 +33,8 @@ from pyspark.sql import SparkSession
 import paimon_spark
 from paimon_core import Table
 from paimon_core.manifest import manifests
-from tests.spark.conftest import SETTINGS, free_port
+from tests.spark.conftest import SETTINGS
+from tests.support.servers import free_port
 
 RECONNECT = 25
 """The statements of a session before its client reconnects."""

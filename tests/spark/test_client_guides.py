@@ -13,8 +13,8 @@ import pytest
 
 import paimon_spark
 from paimon_core import Table
-from tests.spark.conftest import free_port
 from tests.support.markdown import ROOT, fences
+from tests.support.servers import free_port
 
 pytestmark = [pytest.mark.spark, pytest.mark.more]
 

@@ -18,9 +18,8 @@ from paimon_core import Table
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, UnsupportedError
 from paimon_spark.internals import gateway_server
 from paimon_spark.server import Address, check_addresses
-from tests.spark.conftest import free_port
 from tests.support.command import run
-from tests.support.servers import wait_until
+from tests.support.servers import free_port, wait_until
 
 CLIENT = Path(__file__).with_name("serve_client.py")
 JARS = Path(pyspark.__file__).parent / "jars"

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 import paimon_spark
-from tests.spark.conftest import MODE, ROOT, free_port
+from tests.spark.conftest import MODE, ROOT
 from tests.spark.sql.test_corpus import FAST, FILES, VERSION
 from tests.support.jdbc import JdbcClient
+from tests.support.servers import free_port
 from tests.support.sql_cases import Corpus, matches
 
 CLIENT = Path(__file__).with_name("corpus_client.py")

@@ -12,9 +12,10 @@ import psutil
 import pytest
 
 from paimon_core.table import Table
-from tests.spark.conftest import MODE, ROOT, standalone_cluster
+from tests.spark.conftest import MODE, ROOT
 from tests.spark.sql.test_native_partitions import create, encoders, parquet_files
 from tests.spark.sql.test_native_writes import ENGINE, SPARK, rows, save
+from tests.support.standalone import StandaloneCluster
 
 pytestmark = pytest.mark.spark
 needs_executors = pytest.mark.skipif(MODE not in ("cluster", "standalone"), reason="needs executors")
@@ -149,8 +150,8 @@ def test_executors_without_the_classes_and_tasks_that_run_twice(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(OWN_CLUSTER))
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with standalone_cluster(tmp_path, ("127.0.0.1", "127.0.0.2")) as master:
-        command = [sys.executable, str(script), str(tmp_path), master]
+    with StandaloneCluster(tmp_path, ("127.0.0.1", "127.0.0.2")) as cluster:
+        command = [sys.executable, str(script), str(tmp_path), cluster.url]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.stdout.splitlines() == [
         f"without True 100 ['{ENGINE}']",
