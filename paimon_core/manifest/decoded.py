@@ -8,18 +8,24 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 MAX_ENTRIES = 20_000
-"""Maximum number of cached entries: some 20 MB for a table with few columns. A larger manifest is not cached."""
+"""Maximum number of cached entries of about a kilobyte each, so some 20 MB. A larger manifest is not cached."""
 
 
 class DecodedFiles(Generic[T]):
     """A cache of the most recently used manifests or manifest lists, by the content of their files. Thread-safe.
 
-    A file that was damaged or replaced under the same name counts as another file. ``most``: the limit of entries.
+    A file that was damaged or replaced under the same name counts as another file.
     """
 
-    def __init__(self, most: int = MAX_ENTRIES) -> None:
-        self._most, self._count = most, 0
-        self._entries: OrderedDict[tuple[bytes, bool], Sequence[T]] = OrderedDict()
+    def __init__(self, most: int = MAX_ENTRIES, kilobytes: Callable[[T], int] | None = None) -> None:
+        """Create an empty cache.
+
+        Args:
+            most: the limit of entries, or of their kilobytes.
+            kilobytes: returns the size of an entry, at least 1; `None`: all entries are small.
+        """
+        self._most, self._held, self._kilobytes = most, 0, kilobytes
+        self._entries: OrderedDict[tuple[bytes, bool], tuple[Sequence[T], int]] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, data: bytes, with_stats: bool, decode: Callable[[], list[T]]) -> list[T]:
@@ -36,17 +42,18 @@ class DecodedFiles(Generic[T]):
             if cached is not None:
                 self._entries.move_to_end(key)
         if cached is not None:
-            return list(cached)
+            return list(cached[0])
         entries = decode()
-        if len(entries) <= self._most:
-            self._add(key, tuple(entries))
+        size = len(entries) if self._kilobytes is None else sum(map(self._kilobytes, entries))
+        if size <= self._most:
+            self._add(key, tuple(entries), size)
         return entries
 
-    def _add(self, key: tuple[bytes, bool], entries: Sequence[T]) -> None:
+    def _add(self, key: tuple[bytes, bool], entries: Sequence[T], size: int) -> None:
         with self._lock:
             if key not in self._entries:
-                self._entries[key] = entries
-                self._count += len(entries)
-            while self._count > self._most:
-                _, oldest = self._entries.popitem(last=False)
-                self._count -= len(oldest)
+                self._entries[key] = entries, size
+                self._held += size
+            while self._held > self._most:
+                _, (_, oldest) = self._entries.popitem(last=False)
+                self._held -= oldest

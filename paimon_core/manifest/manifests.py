@@ -50,7 +50,15 @@ _AT_ONCE: Final = 4
 """Files that are written at the same time, whose bytes are in memory."""
 _SMALL: Final = 1 << 14
 """Bytes of a manifest that is decoded as a whole: some hundred entries."""
-_DECODED: Final = DecodedFiles[ManifestEntry]()
+
+
+def _kilobytes(entry: ManifestEntry) -> int:
+    """Return the size of an entry: about one kilobyte, and its statistics, which grow with the columns."""
+    stats = (entry.file.key_stats, entry.file.value_stats)
+    return 1 + sum(len(s.min_values) + len(s.max_values) + 8 * len(s.null_counts) for s in stats) // 1024
+
+
+_DECODED: Final = DecodedFiles[ManifestEntry](kilobytes=_kilobytes)
 _DECODED_LISTS: Final = DecodedFiles[ManifestFileMeta]()
 
 

@@ -35,6 +35,7 @@ Hashes = npt.NDArray[np.uint64]
 _TRIES = 10
 _GROUP = 16  # manifests per task
 _NAMES_AT_ONCE = 1 << 15
+_LONG_NAME = 1024  # the names of objects in S3 have at most as many bytes
 _SEED = np.uint64(0x9E3779B97F4A7C15)
 _WAITING = 1 << 20  # number of hashes that a union collects before it sorts them
 
@@ -178,6 +179,8 @@ def name_hashes(names: Sequence[str]) -> Hashes:
 
 
 def _hashed(names: Sequence[str]) -> Hashes:
+    if len(names) > 1 and max(map(len, names)) > _LONG_NAME:  # an array has the longest name in every row
+        return np.concatenate([_hashed([name]) for name in names])
     try:
         texts = np.array(names, np.bytes_)
     except UnicodeEncodeError:  # not ASCII

@@ -7,6 +7,8 @@ import pytest
 from paimon_core.errors import CorruptedError
 from paimon_core.manifest import manifests
 from paimon_core.manifest.decoded import DecodedFiles
+from paimon_core.manifest.stats import SimpleStats
+from tests.support.manifests import entry
 from tests.support.tables import append_table, orders
 
 
@@ -57,3 +59,20 @@ def test_entries_held_are_bounded():
     assert requested == ["a", "b", "c", "b", "d", "d", "c"]  # c left out b, and b left out c; d is too large
     get("c", 2, True)
     assert requested[-1] == "c"
+
+
+def test_entries_with_long_statistics_count_more():
+    """The statistics of an entry of a table with 2,000 columns have 50 kilobytes."""
+    held, long = manifests._DECODED, SimpleStats(bytes(25_000), bytes(25_000), (0,) * 2_000)
+    few = entry("f", stats=long)
+    assert held._kilobytes(entry("f")) == 1
+    assert held._kilobytes(few) == 1 + 132_000 // 1024
+    bounded = DecodedFiles(most=5 * 129, kilobytes=held._kilobytes)
+    decoded = []
+    for name in (b"a", b"b", b"a", b"c", b"a"):
+        bounded.get(name, True, lambda name=name: decoded.append(name) or [few] * 2)
+    assert decoded == [b"a", b"b", b"c"]
+    bounded.get(b"b", True, lambda: decoded.append(b"b") or [few] * 2)
+    bounded.get(b"d", True, lambda: decoded.append(b"d") or [few] * 6)
+    bounded.get(b"d", True, lambda: decoded.append(b"d") or [few] * 6)
+    assert decoded == [b"a", b"b", b"c", b"b", b"d", b"d"]
