@@ -24,8 +24,13 @@ class StandaloneCluster:
         self._log = (work / "log").open("wb")
         port = free_port()
         self.url = f"spark://127.0.0.1:{port}"
+        self._workers: list[subprocess.Popen[bytes]] = []
         self._master = self._start("master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
-        wait_for(port, 240)
+        try:
+            wait_for(port, 240)
+        except TimeoutError:
+            self.__exit__()
+            raise
         self._workers = [self._worker(number) for number in range(len(hosts))]
 
     def __enter__(self) -> "StandaloneCluster":
@@ -36,6 +41,13 @@ class StandaloneCluster:
             process.terminate()
             process.wait(timeout=30)
         self._log.close()
+
+    def seconds_of_executor(self, number: int) -> float:
+        """Return for how long the executor of a worker has run; 0: it has none yet."""
+        with suppress(psutil.NoSuchProcess):
+            executors = psutil.Process(self._workers[number].pid).children()
+            return max((time.time() - executor.create_time() for executor in executors), default=0.0)
+        return 0.0
 
     def kill(self, number: int) -> int:
         """Kill a worker, its executors and their Python processes with ``kill -9``. Return how many processes died."""
