@@ -14,7 +14,7 @@ def main() -> int:
     """Run once, check, and print what happened. Return 1, and keep the files, if a check fails."""
     parser = argparse.ArgumentParser(prog="python -m tests.processes", description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0, help="how long processes are killed")
-    parser.add_argument("--place", choices=["disk", "s3"], default="disk", help="where the tables are")
+    parser.add_argument("--place", choices=["disk", "hdfs", "s3"], default="disk", help="where the tables are")
     parser.add_argument("--seed", type=int, default=1, help="the seed of who is killed")
     parser.add_argument("--without", nargs="+", default=(), choices=PEOPLE, help="processes that do not run")
     parser.add_argument("--mutant", default="", choices=MUTANTS, help="a guard that Python processes lack")

@@ -42,7 +42,7 @@ class Client(Run):
 
 def java(run: Client) -> None:
     """Write with Java, and read each table after some writes."""
-    jars = [*drivers(), s3_jar()] if "://" in run.options["warehouse"] else []
+    jars = [*drivers(), s3_jar()] if run.options["warehouse"].startswith("s3:") else []
     jvm = ("-XX:TieredStopAtLevel=1",)
     numbers: Counter[str] = Counter()
     with Judge(run.options["warehouse"], heap="500m", jvm=jvm, options=run.java, jars=jars) as judge:

@@ -23,6 +23,7 @@ from tests.processes.clients import ROLES as CLIENTS
 from tests.processes.clients import java_rows
 from tests.processes.history import Counts, History, histories, read_notes, violations
 from tests.processes.tables import SCHEMAS, WRITTEN, TornError, check_touched, counts_of
+from tests.support.places.hdfs import hdfs_server
 from tests.support.places.jdbc_judge import drivers, s3_jar
 from tests.support.places.postgres import postgres
 from tests.support.places.versitygw import java_options, options, versitygw
@@ -66,9 +67,14 @@ class Place:
 
 @contextmanager
 def place(name: str, home: Path) -> Iterator[Place]:
-    """Prepare a place for tables: ``disk``, or ``s3``, with the locks of a JDBC catalog, which Java needs there."""
+    """Prepare a place for tables: ``disk``, ``hdfs``, or ``s3`` with the locks of a JDBC catalog, as Java needs."""
     if name == "disk":
         yield Place({"warehouse": str(home / "warehouse")}, {})
+        return
+    if name == "hdfs":
+        (home / "hdfs").mkdir()
+        with hdfs_server(home / "hdfs") as (url, _):
+            yield Place({"warehouse": f"{url}/wh"}, {})
         return
     with ExitStack() as stack:
         port, url = stack.enter_context(versitygw()), stack.enter_context(postgres())
@@ -280,7 +286,7 @@ def _check_torn(run: Killing) -> None:
 
 def _check_java(run: Killing) -> None:
     warehouse = run.at.catalog["warehouse"]
-    jars = [*drivers(), s3_jar()] if "://" in warehouse else []
+    jars = [*drivers(), s3_jar()] if warehouse.startswith("s3:") else []
     with Judge(warehouse, heap="500m", options=run.at.java, jars=jars) as judge:
         for name in SCHEMAS:
             assert counts_of(name, java_rows(judge, name)) == run.counts(name), f"Java reads other rows of {name}"

@@ -16,6 +16,7 @@ SHORT, LONG = 180, 1800  # seconds
     [
         pytest.param("disk", SHORT, marks=pytest.mark.minutes),
         pytest.param("disk", LONG, marks=pytest.mark.slow),
+        pytest.param("hdfs", LONG, marks=[pytest.mark.slow, pytest.mark.places]),
         pytest.param("s3", LONG, marks=[pytest.mark.slow, pytest.mark.places]),
     ],
 )
