@@ -27,6 +27,7 @@ AnyRun = TypeVar("AnyRun", bound=Run)
 
 _MAX_BATCH_BYTES, _MIN_BATCH_BYTES = 1 << 20, 1 << 16
 _LONG_ROWS = 2  # times the share of batches: the most bytes of one row of each run, and the same for the next rows
+_COLUMN_BYTES = 1 << 10  # of the objects of a column in each batch, whatever its rows
 
 
 def multi_pass_merge(
@@ -166,13 +167,16 @@ def _groups(runs: Sequence[AnyRun], max_open: int) -> Iterator[Sequence[AnyRun]]
 
 
 class SpilledRun:
-    """A run in a temporary file, in batches of about ``batch_bytes``. Rows can be appended; it is read once."""
+    """A run in a temporary file, in batches of about ``batch_bytes``. Rows can be appended; it is read once.
+
+    A batch of thousands of columns is larger: its rows have at least as many bytes as the objects of its columns.
+    """
 
     def __init__(self, path: Path, batch_bytes: int) -> None:
         self._path, self._batch_bytes = path, batch_bytes
         self.size = 0
         self.row_bytes = 1
-        """The size of a row: the largest mean of the tables that were appended."""
+        """The size of a row: the largest mean of the tables that were appended. Of thousands of columns, of a batch."""
 
     def put(self, tables: Iterable[pa.Table], codec: pa.Codec | None, starts: Positions | None = None) -> None:
         """Append rows, in order.
@@ -188,8 +192,10 @@ class SpilledRun:
                 if writer is None:
                     writer = pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression=codec))
                 row_bytes = max(1, table.nbytes // table.num_rows)
-                self.row_bytes = max(self.row_bytes, row_bytes)
-                rows = max(1, self._batch_bytes // row_bytes)
+                objects = _COLUMN_BYTES * table.num_columns
+                many_columns = objects > self._batch_bytes
+                self.row_bytes = max(self.row_bytes, row_bytes, 2 * objects if many_columns else 0)
+                rows = max(1, max(self._batch_bytes, objects) // row_bytes)
                 if starts is None:
                     writer.write_table(table, max_chunksize=rows)
                     continue

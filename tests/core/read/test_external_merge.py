@@ -40,6 +40,17 @@ def test_spilled_run_is_read_once(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(("columns", "batches", "open_at_once"), [(3, 24, 100), (2_000, 8, 4)])
+def test_batches_of_thousands_of_columns_are_larger_than_their_objects(tmp_path, columns, batches, open_at_once):
+    """A batch of eight rows of 2 000 columns would take more memory for its columns than for its values."""
+    run = SpilledRun(tmp_path / "run.arrow", 1 << 16)
+    rows = batches * ((1 << 16) // 24 if columns == 3 else 2_000 * 1_024 // 16_000)
+    run.put([pa.table([np.arange(rows)] * columns, [f"c{i}" for i in range(columns)])], None)
+    assert len(list(run(1))) == batches
+    shares = MemoryShares(batches=8 << 20)
+    assert open_runs(shares, 100, run.row_bytes) == open_at_once
+
+
 def test_empty_run_has_no_file_to_read(tmp_path):
     run = SpilledRun(tmp_path / "run.arrow", 64)
     run.put([], None)
