@@ -24,6 +24,10 @@ class FileStatus(NamedTuple):
     is_directory: bool
     modified_ms: int
 
+    def __repr__(self) -> str:
+        """Return a text without the path, which may contain a password."""
+        return f"FileStatus(name={self.name!r}, size={self.size}, modified_ms={self.modified_ms})"
+
 
 class MissingDirectoryError(NotFoundError, FileNotFoundError):
     """A write into a directory that is missing and must not be created, because its table or branch was dropped.

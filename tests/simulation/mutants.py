@@ -206,7 +206,7 @@ MUTANTS = [
         [
             Edit(
                 "paimon_core.operations.history.orphan_files:remove_orphan_files",
-                "old_files = old_files.filter(pa.array(~np.isin(hashes, names.read())))",
+                "old_files = old_files.filter(pa.array(~contains(names.read(), hashes)))",
                 "pass",
             )
         ],

@@ -26,8 +26,9 @@ def test_program_has_rows_of_its_model(sql, seed, number):
 
 
 @pytest.mark.minutes
-def test_short_programs_have_rows_of_their_models(sql, seed):
-    for number in range(200):
+@pytest.mark.parametrize("first", range(0, 200, 20))
+def test_short_programs_have_rows_of_their_models(sql, seed, first):
+    for number in range(first, first + 20):
         play(sql.spark, f"{seed} short {number}", 1)
 
 
