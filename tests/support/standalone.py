@@ -43,7 +43,7 @@ class StandaloneCluster:
         self._log.close()
 
     def seconds_of_executor(self, number: int) -> float:
-        """Return for how long the executor of a worker has run; 0: it has none yet."""
+        """Return for how long the executor of a worker has run; 0: there is no executor yet."""
         with suppress(psutil.NoSuchProcess):
             executors = psutil.Process(self._workers[number].pid).children()
             return max((time.time() - executor.create_time() for executor in executors), default=0.0)

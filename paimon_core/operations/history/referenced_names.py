@@ -35,7 +35,7 @@ Hashes = npt.NDArray[np.uint64]
 _TRIES = 10
 _GROUP = 16  # manifests per task
 _NAMES_AT_ONCE = 1 << 15
-_LONG_NAME = 1024  # the names of objects in S3 have at most as many bytes
+_LONG_NAME = 1024  # bytes: the limit of S3
 _SEED = np.uint64(0x9E3779B97F4A7C15)
 _WAITING = 1 << 20  # number of hashes that a union collects before it sorts them
 
