@@ -27,7 +27,7 @@ AnyRun = TypeVar("AnyRun", bound=Run)
 
 _MAX_BATCH_BYTES, _MIN_BATCH_BYTES = 1 << 20, 1 << 16
 _LONG_ROWS = 2  # times the share of batches: the most bytes of one row of each run, and the same for the next rows
-_COLUMN_BYTES = 1 << 10  # of the objects of a column in each batch, whatever its rows
+_COLUMN_BYTES = 1 << 10  # of the objects of a column in each batch, even of one row
 
 
 def multi_pass_merge(
@@ -169,7 +169,7 @@ def _groups(runs: Sequence[AnyRun], max_open: int) -> Iterator[Sequence[AnyRun]]
 class SpilledRun:
     """A run in a temporary file, in batches of about ``batch_bytes``. Rows can be appended; it is read once.
 
-    A batch of thousands of columns is larger: its rows have at least as many bytes as the objects of its columns.
+    A batch of thousands of columns is larger, because the objects of its columns take megabytes.
     """
 
     def __init__(self, path: Path, batch_bytes: int) -> None:
