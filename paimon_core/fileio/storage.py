@@ -26,7 +26,8 @@ class FileStatus(NamedTuple):
 
     def __repr__(self) -> str:
         """Return a text without the path, which may contain a password."""
-        return f"FileStatus(name={self.name!r}, size={self.size}, modified_ms={self.modified_ms})"
+        others = f"size={self.size}, is_directory={self.is_directory}, modified_ms={self.modified_ms}"
+        return f"FileStatus(name={self.name!r}, {others})"
 
 
 class MissingDirectoryError(NotFoundError, FileNotFoundError):

@@ -32,6 +32,8 @@ def test_killed_workers_lose_no_row_and_leave_no_part(tmp_path, seed, seconds):
                 victims = [first, 1 - first] if rng.random() < 0.25 else [first]
                 while driver.poll() is None and cluster.seconds_of_executor(first) < age:
                     time.sleep(0.2)
+                if driver.poll() is not None:
+                    break
                 processes += sum(map(cluster.kill, victims))
                 killed += len(victims)
                 time.sleep(rng.uniform(0, 3))

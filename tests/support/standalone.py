@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from pathlib import Path
 import psutil
 import pyspark
 
-from tests.support.servers import free_port
+from tests.support.servers import free_port, listens
 
 
 class StandaloneCluster:
@@ -64,17 +63,8 @@ class StandaloneCluster:
         self._workers[number] = self._worker(number)
 
     def _worker(self, number: int) -> subprocess.Popen[bytes]:
-        limits = (
-            "--cores",
-            "1",
-            "--memory",
-            "1g",
-            "--webui-port",
-            "0",
-            "--work-dir",
-            str(self._work / str(number + 1)),
-        )
-        return self._start("worker.Worker", "--host", self._hosts[number], *limits, self.url)
+        place = ("--host", self._hosts[number], "--work-dir", str(self._work / str(number + 1)))
+        return self._start("worker.Worker", *place, *["--cores", "1", "--memory", "1g", "--webui-port", "0"], self.url)
 
     def _start(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
         home = Path(pyspark.__file__).parent
@@ -88,8 +78,7 @@ def wait_for(port: int, seconds: float = 60) -> None:
     """Wait until something listens on a port of this machine. Raises TimeoutError."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
+        if listens(port)():
+            return
         time.sleep(0.2)
     raise TimeoutError(f"nothing listens on port {port} after {seconds} s")

@@ -6,10 +6,11 @@ import pytest
 
 from paimon_core.errors import CorruptedError
 from paimon_core.manifest import manifests
+from paimon_core.manifest.bucket_filter import BucketFilter
 from paimon_core.manifest.decoded import DecodedFiles
 from paimon_core.manifest.stats import SimpleStats
 from tests.support.manifests import entry
-from tests.support.tables import append_table, orders
+from tests.support.tables import append_table, keyed_table, orders
 
 
 def entries(table):
@@ -29,6 +30,21 @@ def test_manifest_is_decoded_once(tmp_path, monkeypatch):
     again = entries(table)
     again[0].clear()
     assert entries(table) == first
+
+
+def test_small_manifest_is_decoded_once_for_all_buckets(tmp_path, monkeypatch):
+    table = keyed_table(tmp_path / "t", bucket="8", **{"write-only": "true"})
+    table.write(orders(*((i, "a", 1) for i in range(100))))
+    store, [meta] = table.store, table.store.manifests.read_list(table.snapshot().delta_manifest_list)
+    everything = store.manifests.read(meta.file_name, meta.file_size)
+    assert len(everything) == 8
+    filters = [BucketFilter.for_buckets([one.bucket_ref]) for one in everything]
+    monkeypatch.setattr(manifests, "_SMALL", 0)
+    expected = [store.manifests.read(meta.file_name, meta.file_size, only=only) for only in filters]
+    monkeypatch.undo()
+    monkeypatch.setattr(manifests, "decode_entries", None)  # it must not be called
+    assert [store.manifests.read(meta.file_name, meta.file_size, only=only) for only in filters] == expected
+    assert expected == [[one] for one in everything]
 
 
 def test_damaged_file_is_decoded_again(tmp_path):

@@ -5,23 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
-from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from paimon_core import metrics
 from paimon_core.errors import CommitConflictError
-from paimon_core.metrics import CommitMetrics, CompactionMetrics, Metrics, ReadMetrics, otel
+from paimon_core.metrics import CommitMetrics, CompactionMetrics, Metrics, ReadMetrics
 from tests.support.tables import keyed_table, orders
 
 WRITES, BATCH = 25, 40
-
-
-@pytest.fixture
-def reader():
-    reader = InMemoryMetricReader()
-    otel.install(MeterProvider([reader]))
-    yield reader
-    otel.uninstall()
 
 
 def totals(reader: InMemoryMetricReader) -> dict[str, float]:

@@ -19,14 +19,6 @@ ROWS = orders((1, "a", 1), (2, "b", 2), (2, "c", 3))
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "metrics.md"
 
 
-@pytest.fixture
-def reader():
-    reader = InMemoryMetricReader()
-    otel.install(MeterProvider([reader]))
-    yield reader
-    otel.uninstall()
-
-
 def points(reader: InMemoryMetricReader) -> dict[str, list]:
     data = reader.get_metrics_data()
     scopes = [] if data is None else [scope for resource in data.resource_metrics for scope in resource.scope_metrics]
