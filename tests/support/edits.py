@@ -48,6 +48,7 @@ def _apply(function: str, edits: Sequence[Edit], stack: ExitStack) -> None:
     code = compile("from __future__ import annotations\n" + source, module.__file__, "exec")
     exec(code, namespace)
     mutated = namespace[name]
+    stack.callback(_forget, name, mutated, original)
     stack.enter_context(mock.patch.object(owner, name, mutated))
     if owner is module:  # modules that have imported the function by its name
         for other in list(sys.modules.values()):
@@ -56,3 +57,10 @@ def _apply(function: str, edits: Sequence[Edit], stack: ExitStack) -> None:
                 and vars(other).get(name) is original
             ):
                 stack.enter_context(mock.patch.object(other, name, mutated))
+
+
+def _forget(name: str, mutated: object, original: object) -> None:
+    """Give the function itself to modules that were first imported, with the edited one, in the meantime."""
+    for module in list(sys.modules.values()):
+        if getattr(module, "__dict__", {}).get(name) is mutated:
+            setattr(module, name, original)
