@@ -133,7 +133,9 @@ class Judge:
 
     ``options``: more options of its catalog, such as the address of a metastore; ``jars``: more jars on its class path;
     ``linked``: True runs the program compiled for `DEFAULT_VERSION` with the engine of ``version``, which may be older:
-    a command fails only if it calls a method that this version lacks.
+    a command fails only if it calls a method that this version lacks. ``disk``: how files of a local warehouse are
+    renamed. The engine's own rename may replace a snapshot that another process has just created; ``link`` never does.
+    The path of a directory: its files name the renames that wait, see ``HoldingFileIO``.
     """
 
     def __init__(
@@ -146,6 +148,7 @@ class Judge:
         options: Mapping[str, str] | None = None,
         jars: Sequence[str] = (),
         linked: bool = False,
+        disk: str = "",
     ):
         classes, cp = compile_judge(DEFAULT_VERSION if linked else version)
         if linked:  # the verifier would load every class that the program names
@@ -173,9 +176,10 @@ class Judge:
             os.pathsep.join([str(classes), *cp, *jars]),
             "Judge",
             "--warehouse",
-            str(self.warehouse),
+            f"file:{self.warehouse}" if disk else str(self.warehouse),
             "--tmp",
             self._tmp,
+            *(["--disk", disk] if disk else []),
             *(text for key, value in (options or {}).items() for text in ("--option", f"{key}={value}")),
         ]
         self._process = subprocess.Popen(

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -42,10 +43,11 @@ class Client(Run):
 
 def java(run: Client) -> None:
     """Write with Java, and read each table after some writes."""
-    jars = [*drivers(), s3_jar()] if run.options["warehouse"].startswith("s3:") else []
-    jvm = ("-XX:TieredStopAtLevel=1",)
+    warehouse = run.options["warehouse"]
+    jars = [*drivers(), s3_jar()] if run.java else []
+    given: dict[str, Any] = {"jvm": ("-XX:TieredStopAtLevel=1",), "options": run.java, "jars": jars}
     numbers: Counter[str] = Counter()
-    with Judge(run.options["warehouse"], heap="500m", jvm=jvm, options=run.java, jars=jars) as judge:
+    with Judge(warehouse, heap="500m", disk="" if "://" in warehouse else "link", **given) as judge:
         for name in cycle(WRITTEN):
             number = numbers[name]
             rows = [["+I", row] for row in rows_of(name, run.name, number)]

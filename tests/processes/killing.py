@@ -286,7 +286,7 @@ def _check_torn(run: Killing) -> None:
 
 def _check_java(run: Killing) -> None:
     warehouse = run.at.catalog["warehouse"]
-    jars = [*drivers(), s3_jar()] if warehouse.startswith("s3:") else []
+    jars = [*drivers(), s3_jar()] if run.at.java else []
     with Judge(warehouse, heap="500m", options=run.at.java, jars=jars) as judge:
         for name in SCHEMAS:
             assert counts_of(name, java_rows(judge, name)) == run.counts(name), f"Java reads other rows of {name}"

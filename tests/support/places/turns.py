@@ -3,8 +3,11 @@
 import itertools
 import random
 import threading
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -12,6 +15,7 @@ from paimon_core import Schema, Table
 from paimon_core.catalog.catalog import Catalog
 from tests.conformance.judge import Judge, JudgeError
 from tests.support.places.proxy import FaultyProxy
+from tests.support.servers import wait_until
 
 _COLUMNS = pa.schema([pa.field("k", pa.int64(), nullable=False), pa.field("v", pa.string())])
 _KEYED = Schema(_COLUMNS, primary_keys=["k"], options={"bucket": "1"})
@@ -141,11 +145,24 @@ def write_at_the_same_time(catalog: Catalog, java: Judge, database: str, commits
     )
 
 
-def commit_while_java_publishes(catalog: Catalog, java: Judge, proxy: FaultyProxy, database: str, rounds: int) -> None:
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A publication of Java that waits after Java has seen that its snapshot is free."""
+
+    arrived: Callable[[], bool]
+    """Return True once Java waits."""
+    let_go: Callable[[], None]
+
+
+Hold = Callable[[str], AbstractContextManager[Held]]
+"""Hold up the publication of a snapshot, given the name of its file."""
+
+
+def commit_while_java_publishes(catalog: Catalog, java: Judge, hold: Hold, database: str, rounds: int) -> None:
     """Commit after Java has seen that its snapshot is free, and before Java's rename creates it: nothing is lost.
 
     Java does both under the lock of the catalog, so the commit waits for Java. Without the lock, Java's rename replaces
-    the snapshot of the commit. ``proxy``: Java's way to an object store, where the rename is held up.
+    the snapshot of the commit. ``hold``: holds up the rename.
     """
     name = f"{database}.t"
     catalog.create_database(database)
@@ -154,29 +171,47 @@ def commit_while_java_publishes(catalog: Catalog, java: Judge, proxy: FaultyProx
         writer = table.writer()
         writer.write(pa.table({"n": [n], "who": ["python"]}))
         messages = writer.prepare_commit()
-        arrived, committed = threading.Event(), threading.Event()
-        proxy.arm("delay", partial(_hold_up, f"/snapshot/snapshot-{2 * n + 1}", arrived, committed))
-        with ThreadPoolExecutor(1) as pool:
+        with ThreadPoolExecutor(2) as pool, hold(f"snapshot-{2 * n + 1}") as held:
             written = pool.submit(java.call, "write", table=name, rows=[["+I", {"n": n, "who": "java"}]])
-            assert arrived.wait(60), "Java has not published its snapshot"
-            table.committer().commit(messages)
-            committed.set()
+            wait_until(held.arrived, seconds=60)
+            committed = pool.submit(table.committer().commit, messages)
+            wait([committed], _HELD_SECONDS)
+            held.let_go()
+            committed.result()
             written.result()
-        proxy.disarm()
         assert [snapshot.id for snapshot in table.snapshots()] == list(range(1, 2 * n + 3))
     expected = [(n, who) for n in range(rounds) for who in ("java", "python")]
     assert sorted((row["n"], row["who"]) for row in table.to_arrow().to_pylist()) == expected
 
 
-def _hold_up(snapshot: str, arrived: threading.Event, committed: threading.Event, number: int, line: str) -> bool:
-    """Hold up the request that creates or replaces a snapshot until ``committed`` is set, or for `_HELD_SECONDS`.
+@contextmanager
+def held_by_proxy(proxy: FaultyProxy, snapshot: str) -> Iterator[Held]:
+    """Hold up the request of Java that creates or replaces a snapshot. ``proxy``: Java's way to an object store."""
+    arrived, go = threading.Event(), threading.Event()
 
-    Returns False: the request does not fail. ``number``: the number of the request, which does not matter.
-    """
-    if not arrived.is_set() and line.startswith("PUT ") and line.endswith(snapshot):
-        arrived.set()
-        committed.wait(_HELD_SECONDS)
-    return False
+    def delays(number: int, line: str) -> bool:
+        if not arrived.is_set() and line.startswith("PUT ") and line.endswith(f"/snapshot/{snapshot}"):
+            arrived.set()
+            go.wait(60)
+        return False  # the request does not fail
+
+    proxy.arm("delay", delays)
+    try:
+        yield Held(arrived.is_set, go.set)
+    finally:
+        go.set()
+        proxy.disarm()
+
+
+@contextmanager
+def held_by_disk(holds: Path, snapshot: str) -> Iterator[Held]:
+    """Hold up the rename of Java that creates a snapshot. ``holds``: the directory ``disk`` of the Judge."""
+    held = holds / f"{snapshot}.held"
+    (holds / snapshot).touch()
+    try:
+        yield Held(held.exists, held.unlink)
+    finally:
+        held.unlink(missing_ok=True)
 
 
 def _written(java: Judge, table: str, n: int) -> bool:
