@@ -55,7 +55,7 @@ test: $(VENV)/.test  ## every feature once, every property with few draws: at mo
 test-all: $(VENV)/.test  ## what `make test` leaves out: marked more, Python 3.10, other Sparks, oldest dependencies
 	@.ci/test-all
 
-test-more: $(VENV)/.test  ## the tests marked more; PART=1/2 half of them
+test-more: $(VENV)/.test  ## the tests marked more; PART=1/4 a quarter of them
 	@.ci/java
 	@$(PYTEST) --durations=30 -m "more and not (slow or places)" --part $(PART) $(T)
 

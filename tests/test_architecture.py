@@ -52,16 +52,26 @@ def test_upward_import_breaks_contract(tmp_path):
         run(sys.executable, *LINT_IMPORTS, cwd=tmp_path)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_module_is_documented_and_hides_no_first_party_import(path):
-    tree = ast.parse(path.read_text())
-    assert ast.get_docstring(tree), f"{path} lacks a module docstring"
-    for function in ast.walk(tree):
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            for node in ast.walk(function):
-                names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
-                names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-                assert not [n for n in names if n.startswith("paimon_")], f"{path}:{node.lineno} hides an import"
+def functions(node):
+    """Return the functions of a tree that are in no other function."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield child
+        elif isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
+            yield from functions(child)
+
+
+def test_modules_are_documented_and_hide_no_first_party_import():
+    undocumented, hidden = [], []
+    for path in MODULES:
+        tree = ast.parse(path.read_text())
+        undocumented += [path] * (not ast.get_docstring(tree))
+        for node in (node for function in functions(tree) for node in ast.walk(function)):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            hidden += [f"{path}:{node.lineno}" for name in names if name.startswith("paimon_")]
+    assert not undocumented
+    assert not hidden
 
 
 DOORS = re.compile(r"paimon_core(\.engine|\.errors|\.lazy|(\.types|\.options)(\.\w+)*)?")
@@ -192,7 +202,7 @@ MOST_LINES, MOST_LINES_OF_A_CLASS = 600, 400
 LONG_TESTS = {
     "tests/conformance/java/Judge.java": 1533,
     "tests/core/iceberg/test_iceberg_metadata.py": 639,
-    "tests/model/test_merge_tree.py": 624,
+    "tests/model/test_merge_tree.py": 621,
     "tests/spark/test_format.py": 672,
 }
 """Files of tests that are still longer, with their lines. The list only shrinks, and so do the numbers."""

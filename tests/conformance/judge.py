@@ -105,16 +105,16 @@ def classpath(version: str) -> list[str]:
 
 
 def compile_judge(version: str) -> tuple[pathlib.Path, list[str]]:
-    """Compile ``Judge.java`` once for this engine version; returns (class directory, class path)."""
+    """Compile the program once for this engine version; returns (class directory, class path)."""
     cp = classpath(version)
-    source = HERE / "Judge.java"
-    key = hashlib.sha256(source.read_bytes() + cp[0].encode()).hexdigest()[:16]
+    sources = [HERE / "Judge.java", HERE / "DiskLoader.java"]
+    key = hashlib.sha256(b"".join(file.read_bytes() for file in sources) + cp[0].encode()).hexdigest()[:16]
     out = cache_dir() / key
     if not (out / "Judge.class").exists():
         out.parent.mkdir(parents=True, exist_ok=True)
         work = pathlib.Path(tempfile.mkdtemp(dir=out.parent))
         done = subprocess.run(
-            ["javac", "-nowarn", "-proc:none", "-cp", os.pathsep.join(cp), "-d", str(work), str(source)],
+            ["javac", "-nowarn", "-proc:none", "-cp", os.pathsep.join(cp), "-d", str(work), *map(str, sources)],
             capture_output=True,
             text=True,
         )

@@ -199,6 +199,7 @@ def rename(io: MemoryIO) -> None:
     io.rename_directory(ROOT, "memory://w/renamed")
 
 
+@pytest.mark.cases(24)
 @pytest.mark.parametrize("other", [drop, drop_and_create, drop_and_create_and_write, rename])
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("rows", [0, 1, 3])

@@ -308,7 +308,7 @@ NOT_KNOWN_AGAIN = {
 
 @pytest.mark.drawn
 @pytest.mark.parametrize(("name", "mode"), every_other(CASES, MODES))
-@pytest.mark.cases(20)
+@pytest.mark.cases(14)
 def test_survives_a_fault_at_every_call(name: str, mode: Mode):
     make, operation = CASES[name]
     base = make()

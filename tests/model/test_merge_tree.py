@@ -602,15 +602,12 @@ def of_parity(odd: int) -> st.SearchStrategy[int]:
 
 EVERY_ENGINE = pytest.mark.parametrize("engine", MERGE_ENGINES)
 BOTH_WAYS = pytest.mark.parametrize("traced", [False, True], ids=["associative", "traced"])
-EACH_ENGINE_IN_ONE_WAY = [
-    pytest.param(engine, traced, marks=() if traced == number % 2 else pytest.mark.more)
-    for traced in (False, True)
-    for number, engine in enumerate(MERGE_ENGINES)
-]
 
 
 @pytest.mark.drawn
-@pytest.mark.parametrize(("engine", "traced"), EACH_ENGINE_IN_ONE_WAY)
+@pytest.mark.cases(3)
+@EVERY_ENGINE
+@BOTH_WAYS
 def test_merge_tree_equals_model(engine, traced):
     short = settings(draws(5), stateful_step_count=10)
     run_state_machine_as_test(partial(MergeTree, engine, traced), settings=short)

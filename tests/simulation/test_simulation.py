@@ -83,6 +83,7 @@ def test_every_promise_is_kept_for_hours(name, shard, seed):
     assert play(PROFILES[name], seed * 10**9 + shard * _SEEDS, 20 * SHARD) > 100
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("name", PROFILES)
 def test_seed_repeats_every_step(name):
     one, other = run_seed(3, PROFILES[name]), run_seed(3, PROFILES[name])

@@ -124,6 +124,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.cases(15)
 @pytest.mark.parametrize("call", REFUSED)
 def test_other_call_is_refused(restricted, call):
     with pytest.raises(UnsupportedError, match="the catalog's server filters") as error:

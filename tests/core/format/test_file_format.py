@@ -71,6 +71,7 @@ def test_batches_are_no_larger_than_requested(name, batch_size, batch_bytes):
     assert_same(batches, table)
 
 
+@pytest.mark.cases(10)
 @formats
 @pytest.mark.parametrize("batch_bytes", [1 << 18, 1 << 22])
 @pytest.mark.parametrize("kind", ["STRING", "ARRAY<STRING>", "ROW<x INT, y STRING>", "MAP<INT, BYTES>", "BIGINT"])

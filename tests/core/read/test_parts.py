@@ -66,6 +66,7 @@ def read(table, splits, columns, text) -> pa.Table:
     return pa.Table.from_batches(batches, reader.schema).combine_chunks()
 
 
+@pytest.mark.cases(5)
 @examples(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 @pytest.mark.parametrize("kind", TABLES)

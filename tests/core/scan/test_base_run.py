@@ -58,6 +58,7 @@ def rows(table, found):
 batches = st.lists(st.tuples(st.sampled_from(["+I", "-D"]), st.integers(0, OLD + 4)), max_size=4)
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("way", WAYS)
 @given(
     compact=st.booleans(),

@@ -72,6 +72,7 @@ def expected(rows: pa.Table, groups, functions):
     return result
 
 
+@pytest.mark.cases(4)
 @examples(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 @pytest.mark.parametrize("kind", TABLES)

@@ -53,6 +53,7 @@ USES: dict[str, Callable[[Table], Callable[[], object]]] = {
 }
 
 
+@pytest.mark.cases(14)
 @pytest.mark.parametrize("gone", ["dropped", "renamed"])
 @pytest.mark.parametrize("use", USES)
 def test_no_use_brings_table_back(catalog, tmp_path, use, gone):

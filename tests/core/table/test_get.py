@@ -77,7 +77,7 @@ def filled(table, seed, turns=6, deletes=True):
     [*((name, "one") for name in TABLES), *((n, layout) for n in WIDELY for layout in ("several", "partitioned"))],
 )
 @pytest.mark.parametrize("small", [True, False], ids=["whole", "keys-first"])
-@pytest.mark.cases(14)
+@pytest.mark.cases(8)
 def test_rows_equal_rows_of_read(tmp_path, monkeypatch, name, layout, small):
     if not small:
         monkeypatch.setattr(lookup, "_SMALL_FILE", 0)

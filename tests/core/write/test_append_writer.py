@@ -145,6 +145,7 @@ def spread(count: int, start: int) -> pa.Table:
     })  # fmt: skip
 
 
+@pytest.mark.cases(5)
 @pytest.mark.parametrize(
     "options",
     [

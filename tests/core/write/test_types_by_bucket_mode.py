@@ -48,7 +48,7 @@ def test_values_of_every_type(tmp_path, mode):
     assert shown(table).equals(expected)
 
 
-@pytest.mark.cases(35)
+@pytest.mark.cases(20)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("type_text", KEYS)
 def test_keys_and_partitions_of_every_type(tmp_path, mode, type_text):

@@ -75,6 +75,7 @@ def _with_files(table, live, change):
     )
 
 
+@pytest.mark.cases(8)
 @pytest.mark.parametrize(
     ("name", "change"),
     [
