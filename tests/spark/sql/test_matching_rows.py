@@ -141,6 +141,7 @@ def test_missing_file_is_an_error_of_spark(sql):
         sql("SELECT s FROM t WHERE id = 7")
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("options", ["'bucket' = '-1'", "'bucket' = '1', 'bucket-key' = 'id'"])
 def test_rows_of_many_small_files(sql, monkeypatch, options):
     monkeypatch.setattr(driver_rows, "MOST_FILES", 2)

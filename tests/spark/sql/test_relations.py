@@ -22,6 +22,7 @@ def table(sql):
     return sql
 
 
+@pytest.mark.cases(5)
 @pytest.mark.parametrize(
     ("query", "row"),
     [

@@ -29,6 +29,7 @@ def rows(sql, name="t"):
     return sorted(sql(f"SELECT * FROM {name}"))
 
 
+@pytest.mark.cases(1)
 @IN_SQL
 @pytest.mark.parametrize(
     "kind", ["rewritten", "keyed", *(pytest.param(k, marks=pytest.mark.more) for k in ("vectors", "tracked"))]

@@ -49,8 +49,9 @@ def data_file(sql):
     return Path(path.removeprefix("file:"))
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
-    "layout", [None, LAYOUTS[0], *(pytest.param(text, marks=pytest.mark.more) for text in LAYOUTS[1:])]
+    "layout", [LAYOUTS[0], None, *(pytest.param(text, marks=pytest.mark.more) for text in LAYOUTS[1:])]
 )
 def test_spark_and_the_engine_read_the_same_variants(sql, rows, layout, tmp_path):
     expected = sorted(sql("SELECT id, to_json(v) FROM t"), key=repr)
@@ -122,6 +123,7 @@ SCHEMA = """{"type":"ROW","fields":[{"name":"v","type":{"type":"ROW","fields":[
         {"name":"d","type":"DECIMAL(9, 2)"}, {"name":"e","type":{"type":"ARRAY","element":"BIGINT"}}]}}]}}]}"""
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("option", ["'variant.shreddingSchema' = '{0}'", "'variant.inferShreddingSchema' = 'true'"])
 def test_spark_reads_variants_that_the_engine_has_shredded(sql, rows, option):
     expected = sorted(sql("SELECT id, to_json(v) FROM t"), key=repr)
