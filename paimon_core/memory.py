@@ -26,6 +26,9 @@ class MemoryShares:
     """Rows in the buffers of a writer."""
     row_group: int = 32 * _MIB
     """Rows that the encoder of an open file holds."""
+    footer: int | None = None
+    """What encoders of open Parquet files keep for the footers: it grows with row groups and columns. `None`: not
+    limited."""
     stripe: int = 64 * _MIB
     """Rows of a stripe, which the encoder of an open ORC file holds."""
     part: int = 16 * _MIB
@@ -77,6 +80,7 @@ def _shares(limit: int | None, write_buffer: int | None, lookup_cache: int | Non
         decoders=None if limit is None else limit // 4,
         write_buffer=free(of.write_buffer, 8) if write_buffer is None else write_buffer,
         row_group=share(of.row_group, 16),
+        footer=None if limit is None else limit // 4,
         stripe=share(of.stripe, 8),
         part=share(of.part, 32),
         sort=share(of.sort, 16) if write_buffer is None else max(1, min(512 * _MIB, write_buffer // 4)),

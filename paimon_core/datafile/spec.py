@@ -4,8 +4,10 @@ from dataclasses import dataclass, replace
 
 from paimon_core.fileindex.indexed_columns import IndexedColumn, indexed_columns
 from paimon_core.format.blob_records import BLOB
+from paimon_core.format.parquet_writer import rows_within_footer
 from paimon_core.format.stats import StatsMode, parse_mode
 from paimon_core.manifest.data_file import FileSource
+from paimon_core.memory import MemoryShares
 from paimon_core.options.file import (
     BLOB_TARGET_FILE_SIZE,
     CHANGELOG_FILE_COMPRESSION,
@@ -51,6 +53,8 @@ class DataFileSpec:
     target_size: int
     target_rows: int = TARGET_FILE_ROW_NUM.default
     """A file with this number of rows is full, even if it is small."""
+    footer_bytes: int | None = None
+    """A file is full if its footer takes this memory, even if the file is small. `None`: not limited."""
     level: int = 0
     source: int = FileSource.APPEND
     stores_key_columns: bool = True
@@ -97,7 +101,8 @@ class DataFileSpec:
             format=options.value(FILE_FORMAT_PER_LEVEL).get(level, options.value(FILE_FORMAT)).lower(),
             compression=options.value(FILE_COMPRESSION_PER_LEVEL).get(level, options.value(FILE_COMPRESSION)).lower(),
             target_size=target_size(store),
-            target_rows=options.value(TARGET_FILE_ROW_NUM),
+            target_rows=target_rows(store),
+            footer_bytes=MemoryShares.of(options).footer,
             level=level,
             source=source,
             stores_key_columns=stores_key_columns,
@@ -175,6 +180,14 @@ def target_size(store: FileStore) -> int:
     """Return the size in bytes at which a file is full."""
     default = TARGET_SIZE_KEYED if store.schema.primary_keys else TARGET_SIZE_APPEND
     return int(store.options.value(TARGET_FILE_SIZE) or default)
+
+
+def target_rows(store: FileStore) -> int:
+    """Return the number of rows at which a file is full: ``target-file-row-num``, or fewer for the footer's memory."""
+    rows = int(store.options.value(TARGET_FILE_ROW_NUM))
+    if store.options.value(FILE_FORMAT).lower() != "parquet":
+        return rows
+    return min(rows, rows_within_footer(store.schema.fields, store.options))
 
 
 def _stats_modes(store: FileStore, level: int, override: str | None = None) -> tuple[StatsMode, ...]:

@@ -80,6 +80,11 @@ class DataFileWriter:
         """Arrow bytes of the rows that the open files hold in memory."""
         return (self._open.held_bytes if self._open is not None else 0) + sum(w.held_bytes for w in self._blobs)
 
+    @property
+    def footer_bytes(self) -> int:
+        """Bytes of memory that metadata for the footer of the open file takes."""
+        return self._open.footer_bytes if self._open is not None else 0
+
     def release_memory(self) -> None:
         """Write all rows held in memory. If the format must hold rows while a file is open, end the file."""
         if self._open is not None:
@@ -198,16 +203,22 @@ class _OpenFile:
         return rows.slice(0, values_to_reach(rows.column(self._spec.fields[0].name), available))
 
     def reaches(self, size: int) -> bool:
-        """Return True if the file has about this size.
+        """Return True if the file has about this size, or its footer has its share of memory.
 
         The writer computes its size only if the Arrow bytes make this size possible: no encoding takes more than four
         times the Arrow bytes.
         """
+        if self._spec.footer_bytes is not None and self._writer.footer_bytes >= self._spec.footer_bytes:
+            return True
         return self._bytes * _LARGEST_EXPANSION >= size and int(self._writer.tell()) >= size
 
     @property
     def held_bytes(self) -> int:
         return self._writer.held_bytes
+
+    @property
+    def footer_bytes(self) -> int:
+        return self._writer.footer_bytes
 
     def flush(self) -> None:
         self._writer.flush()

@@ -31,6 +31,11 @@ class FormatWriter(ABC):
         """The Arrow bytes of the rows that are still in memory: 0 in formats that write rows at once."""
         return 0
 
+    @property
+    def footer_bytes(self) -> int:
+        """The memory that metadata for the footer takes until the file ends: 0 in formats where it stays small."""
+        return 0
+
     def flush(self) -> None:  # noqa: B027 - a format that writes rows at once has nothing to flush
         """Write the rows in memory, as far as the format allows that before the end of the file."""
 

@@ -17,7 +17,7 @@ from paimon_core.format.size import EncodedSize
 from paimon_core.memory import MemoryShares
 from paimon_core.options.file import FILE_BLOCK_SIZE, FILE_COMPRESSION_ZSTD_LEVEL
 from paimon_core.options.option import Options
-from paimon_core.options.parse import boolean
+from paimon_core.options.parse import MAX_LONG, boolean
 from paimon_core.types.arrow import arrow_schema, to_arrow
 from paimon_core.types.datatype import (
     INT,
@@ -43,6 +43,8 @@ _ROWS_BETWEEN_CHECKS, _LONG_PAGE_BYTES = 1 << 10, 1 << 20  # the former is the d
 _PAGE_BYTES = 64 << 10  # several pages in a row group, so that readers with page indexes skip parts of it
 _MAX_REPEATED = 0.01  # largest share of a row group's bytes that other row groups repeat, such as dictionaries
 _COLUMN_BYTES = 170  # fixed cost of a column in a row group: page headers, entry in the footer, page index
+_CHUNK_MEMORY, _INDEX_MEMORY = 900, 600  # of a column in a row group until the file ends: its metadata, its page index
+_LONG_STATISTIC, _STATISTIC_COPIES = 4 << 10, 4  # longer bounds are dropped; the encoder keeps both bounds twice
 _PLAIN_BITS = 12  # least bits of a value without dictionary: most values differ
 _DICTIONARY_BYTES = 1 << 19  # limit of a dictionary; a column with more distinct values gains nothing from one
 _SAMPLES, _SAMPLE_ROWS = 8, 512  # samples of the rows that show if the values of a column repeat
@@ -107,7 +109,6 @@ class ParquetFileWriter(FormatWriter):
             "store_decimal_as_integer": True,
             "store_schema": False,
             "write_page_checksum": True,
-            "write_page_index": True,
             "data_page_size": _PAGE_BYTES,
         }
         self._sorted = ordered or any(f.id == SEQUENCE_NUMBER.id for f in fields)
@@ -117,10 +118,14 @@ class ParquetFileWriter(FormatWriter):
         self._writer: Any = None  # opened with the first rows, which decide the encodings
         self._sink = sink
         self._stored: Any = None  # a schema, once `_choose_layout` was called
+        self._leaves = 0
         self._bounds: BoundsSink | None = None
         self._block = options.value(FILE_BLOCK_SIZE)
         self._held: list[pa.Table] = []
         self._most_group_bytes = MemoryShares.of(options).row_group
+        # in a row group of more columns, each column is one page, and the index would repeat the footer
+        self._encoder_options["write_page_index"] = plain.leaves * _PAGE_BYTES <= 2 * self._most_group_bytes
+        self._footer_bytes = 0.0
         self._group_bytes = min(self._most_group_bytes, max(_FIRST_GROUP_BYTES, _FIRST_COLUMN_BYTES * plain.leaves))
         self._size = EncodedSize(self._encode, len(b"PAR1"))
         if not self._shredding.depends_on_rows:
@@ -135,7 +140,7 @@ class ParquetFileWriter(FormatWriter):
         if self._encoder_options["use_deprecated_int96_timestamps"]:
             self._layouts = {name: without_times(layout) for name, layout in self._layouts.items()}
         layout = _layout(stored_fields(self._fields, self._layouts))
-        self._stored = layout.stored
+        self._stored, self._leaves = layout.stored, layout.leaves
         self._allowed = list(layout.may_have_dictionary) if self._enabled else []
         if any(holds_floats(f.type) for f in self._stored):
             self._bounds = BoundsSink(self._sink, self._stored)
@@ -160,6 +165,11 @@ class ParquetFileWriter(FormatWriter):
         """See `FormatWriter.held_bytes`."""
         return self._size.held_bytes
 
+    @property
+    def footer_bytes(self) -> int:
+        """See `FormatWriter.footer_bytes`."""
+        return int(self._footer_bytes)
+
     def flush(self) -> None:
         """See `FormatWriter.flush`: the rows in memory become a row group, or several in a sorted file."""
         if self._held:
@@ -172,6 +182,7 @@ class ParquetFileWriter(FormatWriter):
             if self._bounds is not None:
                 self._bounds.note(rows, group_rows)
             writer.write_table(rows, row_group_size=group_rows)
+            self._footer_bytes += math.ceil(rows.num_rows / group_rows) * self._group_metadata(rows)
             self._size.stored(int(self._encoded.tell()))
 
     def close(self) -> None:
@@ -191,6 +202,12 @@ class ParquetFileWriter(FormatWriter):
         if self._size.held_bytes >= self._group_bytes or self._size.held_rows >= _ROW_GROUP_ROWS:
             return True
         return self._block is not None and self._size.held() >= self._block
+
+    def _group_metadata(self, rows: pa.Table) -> float:
+        """Return the bytes of memory that the encoder keeps for one row group of these rows until the file ends."""
+        index = _INDEX_MEMORY if self._encoder_options["write_page_index"] else 0
+        bound: float = min(_LONG_STATISTIC, rows.nbytes / rows.num_rows / self._leaves)
+        return self._leaves * (_CHUNK_MEMORY + index + _STATISTIC_COPIES * bound)
 
     def _opened(self, first: pa.Table | None = None) -> Any:
         """Return the encoder; if it is not open yet, open it with encodings for the rows ``first``."""
@@ -239,6 +256,20 @@ def _rows_between_checks(first: pa.Table | None) -> int:
         return _ROWS_BETWEEN_CHECKS
     widest: int = max((column.nbytes for column in first.columns), default=0) // first.num_rows
     return max(1, min(_ROWS_BETWEEN_CHECKS, _LONG_PAGE_BYTES // max(1, widest)))
+
+
+def rows_within_footer(fields: tuple[DataField, ...], options: Options) -> int:
+    """Return the number of rows at which the footer of a file takes its share of ``memory-limit``.
+
+    Row groups are taken as full, and a value as 8 bytes: with longer values, row groups have fewer rows, and the file
+    must end earlier. Without a limit: `MAX_LONG`.
+    """
+    shares = MemoryShares.of(options)
+    if shares.footer is None:
+        return MAX_LONG
+    leaves = _layout(fields).leaves
+    groups = shares.footer // (leaves * (_CHUNK_MEMORY + _INDEX_MEMORY))
+    return max(1, groups) * max(1, shares.row_group // (8 * leaves))
 
 
 def sorted_group_rows(rows: pa.Table, dictionaries: Set[str]) -> int:

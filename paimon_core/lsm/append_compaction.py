@@ -37,8 +37,8 @@ class AppendCompactionPolicy:
     target_rows: int = TARGET_FILE_ROW_NUM.default
 
     @staticmethod
-    def of(options: Options, default_target_size: int) -> "AppendCompactionPolicy":
-        """Return the policy that the table's options define."""
+    def of(options: Options, default_target_size: int, target_rows: int) -> "AppendCompactionPolicy":
+        """Return the policy that the table's options define. ``target_rows``: the number of rows of a full file."""
         target = options.value(TARGET_FILE_SIZE) or default_target_size
         return AppendCompactionPolicy(
             target,
@@ -47,7 +47,7 @@ class AppendCompactionPolicy:
             options.value(COMPACTION_MIN_FILE_NUM),
             options.value(COMPACTION_FORCE_REWRITE_ALL_FILES),
             options.value(COMPACTION_DELETE_RATIO_THRESHOLD),
-            options.value(TARGET_FILE_ROW_NUM),
+            target_rows,
         )
 
     def is_small(self, file: DataFileMeta) -> bool:

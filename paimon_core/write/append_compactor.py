@@ -10,7 +10,7 @@ import pyarrow as pa
 from paimon_core.datafile.deletion_vectors import deleted_rows, read_entries, restrict_to_files, vector_entries
 from paimon_core.datafile.reader import ReadOptions, read_file
 from paimon_core.datafile.row_tracking import tracking_fields
-from paimon_core.datafile.spec import TARGET_SIZE_APPEND, DataFileSpec
+from paimon_core.datafile.spec import TARGET_SIZE_APPEND, DataFileSpec, target_rows
 from paimon_core.datafile.writer import DataFileWriter
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.errors import CorruptedError, TableChangedError
@@ -29,7 +29,7 @@ _NO_VECTORS: Mapping[str, DeletionVector] = MappingProxyType({})
 
 def append_compaction_policy(store: FileStore) -> AppendCompactionPolicy:
     """Return the policy that picks the files to compact, from the table's options."""
-    return AppendCompactionPolicy.of(store.options, TARGET_SIZE_APPEND)
+    return AppendCompactionPolicy.of(store.options, TARGET_SIZE_APPEND, target_rows(store))
 
 
 def newer_file(store: FileStore, files: Sequence[DataFileMeta]) -> DataFileMeta | None:

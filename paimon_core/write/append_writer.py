@@ -27,25 +27,35 @@ class OpenFiles:
     """A limit on the files that the append writers of one job keep open between flushes.
 
     An open file holds the bytes that its sink has not sent yet: up to 50 MiB on an object store, even after a flush.
+    It also keeps metadata for its footer.
     """
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._writers: set[object] = set()
+    def __init__(self, limit: int, footer_bytes: int | None = None) -> None:
+        """Begin without files. ``footer_bytes``: the most memory of all footers. `None`: not limited."""
+        self._limit, self._most_footer_bytes = limit, footer_bytes
+        self._writers: dict[object, int] = {}  # with the memory of its footer
         self._lock = Lock()
 
     def admit(self, writer: object) -> bool:
         """Return True if the file of this writer may stay open."""
         with self._lock:
             if writer in self._writers or len(self._writers) < self._limit:
-                self._writers.add(writer)
+                self._writers.setdefault(writer, 0)
                 return True
             return False
+
+    def fits(self, writer: object, footer_bytes: int) -> bool:
+        """Return True if the file of this writer may still stay open, now that its footer takes this memory."""
+        if self._most_footer_bytes is None:
+            return True
+        with self._lock:
+            self._writers[writer] = footer_bytes
+            return sum(self._writers.values()) <= self._most_footer_bytes
 
     def leave(self, writer: object) -> None:
         """Record that the writer has no open file."""
         with self._lock:
-            self._writers.discard(writer)
+            self._writers.pop(writer, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +136,9 @@ class AppendWriter:
         self._files.release_memory()
         if not stays:
             self._files.finish()
+        elif not self._open_files.fits(self, self._files.footer_bytes):
+            self._files.finish()
+            self._open_files.leave(self)
 
     def _spill(self) -> bool:
         """Spill the buffered rows. Return False if there is no space, and the caller must write files."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from paimon_core.datafile.deletion_vectors import read_entries
-from paimon_core.datafile.spec import DataFileSpec, target_size
+from paimon_core.datafile.spec import DataFileSpec, target_rows, target_size
 from paimon_core.datafile.writer import DataFileWriter
 from paimon_core.deletion.vector import DeletionVector
 from paimon_core.fileio.parallel import ahead
@@ -29,7 +29,6 @@ from paimon_core.merge.changelog_diff import ChangelogDiff
 from paimon_core.merge.high_level import LEVEL, read_high_level
 from paimon_core.merge.record_expire import RecordLevelExpire
 from paimon_core.merge.row_kinds import drop_retracts
-from paimon_core.options.file import TARGET_FILE_ROW_NUM
 from paimon_core.options.lsm import COMPACTION_FORCE_REWRITE_ALL_FILES, COMPACTION_SMALL_FILE_RATIO
 from paimon_core.options.merge import (
     CHANGELOG_PRODUCER_ROW_DEDUPLICATE,
@@ -164,7 +163,7 @@ def overlapping_names(
 class _Compaction:
     def __init__(self, store: FileStore, task: CompactTask, vectors: Mapping[str, DeletionVector]) -> None:
         self._store, self._task, self._vectors = store, task, vectors
-        self._small, self._full_rows = _small_size(store), store.options.value(TARGET_FILE_ROW_NUM)
+        self._small, self._full_rows = _small_size(store), target_rows(store)
         self._always = task.unit.rewrite or store.options.value(COMPACTION_FORCE_REWRITE_ALL_FILES)
         schema, traits, level = store.schema, store.traits, task.unit.output_level
         expiry = RecordLevelExpire.of(store.options, schema.fields, store.now())

@@ -16,6 +16,7 @@ from paimon_core.errors import InvalidInputError
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.manifest.bucket import BucketLocation, BucketRef
 from paimon_core.manifest.commit_message import CommitMessage
+from paimon_core.memory import MemoryShares
 from paimon_core.options.bucket import POSTPONED
 from paimon_core.options.lsm import WRITE_MAX_WRITERS_TO_SPILL
 from paimon_core.read.blobs import with_copies
@@ -109,7 +110,9 @@ class TableWrite:
         self._keeps_row_ids = keeps_row_ids
         self._blobs = in_blob_files(store.schema)
         self._space = SpillSpace.of(store.options)
-        self._shared = SharedResources(OpenFiles(store.options.value(WRITE_MAX_WRITERS_TO_SPILL)), self._space)
+        footer_bytes = MemoryShares.of(store.options).footer
+        open_files = OpenFiles(store.options.value(WRITE_MAX_WRITERS_TO_SPILL), footer_bytes)
+        self._shared = SharedResources(open_files, self._space)
         self._merge: MergeSettings | None = None
         if traits.keyed:
             self._merge = MergeSettings(traits.merge_order(), traits.merge_engine(), self._space)

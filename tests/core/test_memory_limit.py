@@ -39,7 +39,7 @@ def test_shares_of_a_merge_and_of_a_write_fit_the_limit(limit):
 def test_large_limit_grows_only_shares_of_options():
     default, found = MemoryShares(), shares("16 gb")
     assert (found.write_buffer, found.key_cache, found.key_index) == (2 << 30, 4 << 30, 4 << 30)
-    grown = {"write_buffer", "threads", "decoders", *OF_CACHES}
+    grown = {"write_buffer", "threads", "decoders", "footer", *OF_CACHES}
     assert all(getattr(found, f.name) == getattr(default, f.name) for f in fields(found) if f.name not in grown)
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.datafile.spec import target_size
+from paimon_core.datafile.spec import target_rows, target_size
 from paimon_core.datafile.writer import local_millis
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.inspect.advice.buckets import Buckets, Kind, measured
@@ -105,7 +105,7 @@ class Facts:
             hidden=traits.hides_level_0,
             ordered=self.mode is not BucketMode.BUCKET_UNAWARE,
             target=target_size(store),
-            policy=AppendCompactionPolicy.of(store.options, target_size(store)),
+            policy=AppendCompactionPolicy.of(store.options, target_size(store), target_rows(store)),
             by_row_range=traits.data_evolution,
         )
 

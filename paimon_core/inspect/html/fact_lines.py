@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from paimon_core.datafile.deletion_vectors import vector_entries
-from paimon_core.datafile.spec import target_size
+from paimon_core.datafile.spec import target_rows, target_size
 from paimon_core.errors import hide_secrets
 from paimon_core.inspect.advice.advise import advise
 from paimon_core.inspect.advice.history_bytes import HistoryBytes
@@ -257,7 +257,7 @@ def _of_runs(store: FileStore, files: FileColumns) -> list[Measure]:
 
 
 def _of_small_files(store: FileStore, files: FileColumns) -> list[Measure]:
-    policy = AppendCompactionPolicy.of(store.options, target_size(store))
+    policy = AppendCompactionPolicy.of(store.options, target_size(store), target_rows(store))
     small = (files.size < policy.small_size) & files.ready
     most = int(files.by_bucket(small).max(initial=0))
     note = f"smaller than {size(policy.small_size)}; {count(policy.min_files)} of a bucket are compacted together"

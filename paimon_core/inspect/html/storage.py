@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from paimon_core.datafile.spec import target_size
+from paimon_core.datafile.spec import target_rows, target_size
 from paimon_core.inspect.html.chart import Bar, Histogram, divided, histogram
 from paimon_core.inspect.html.file_sums import FileColumns, partition_name, partition_order
 from paimon_core.inspect.html.run_profile import RunProfile, run_profile_of
@@ -81,7 +81,7 @@ class Storage:
 def storage_of(store: FileStore, files: FileColumns) -> Storage:
     """Return the charts and sums of the files. Memory and cost: a few arrays with one number for each file."""
     keyed = store.traits.keyed
-    policy = AppendCompactionPolicy.of(store.options, target_size(store))
+    policy = AppendCompactionPolicy.of(store.options, target_size(store), target_rows(store))
     small = files.size < policy.small_size
     trigger = store.options.value(NUM_SORTED_RUN_COMPACTION_TRIGGER)
     number_of_files, sizes = files.by_bucket(files.ready), files.by_bucket(files.size)

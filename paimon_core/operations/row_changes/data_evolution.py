@@ -263,7 +263,7 @@ def _write_row_range(store: FileStore, work: _Work, new: NewValues) -> DataFileM
     ``new``: the new values of the changed rows.
     """
     bucket, group, fields = work.location.ref, work.files, work.fields
-    spec = replace(DataFileSpec.of(store).of_columns(fields, _ONE_FILE), target_rows=_ONE_FILE)
+    spec = replace(DataFileSpec.of(store).of_columns(fields, _ONE_FILE), target_rows=_ONE_FILE, footer_bytes=None)
     rows: Iterable[pa.Table] = [new.rows]
     if len(new.row_ids) < group[0].row_count:
         check_no_newer(store, group)
@@ -341,7 +341,7 @@ def run(store: FileStore, task: RowRangeCompactTask) -> CommitMessage:
     check_no_newer(store, task.files)
     spec = replace(DataFileSpec.of(store), source=FileSource.COMPACT, row_tracking=False, stores_tracking=False)
     if spec.blobs:  # a row range must not end within a blob file
-        spec = replace(spec, blobs=(), target_size=_ONE_FILE, target_rows=_ONE_FILE)
+        spec = replace(spec, blobs=(), target_size=_ONE_FILE, target_rows=_ONE_FILE, footer_bytes=None)
     groups = group_by_row_range(task.files)
     rows = (
         pa.Table.from_batches([batch])
