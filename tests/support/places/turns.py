@@ -150,7 +150,7 @@ class Held:
     """A publication of Java that waits after Java has seen that its snapshot is free."""
 
     arrived: Callable[[], bool]
-    """Return True once Java waits."""
+    """True once Java waits."""
     let_go: Callable[[], None]
 
 
@@ -206,11 +206,12 @@ def held_by_proxy(proxy: FaultyProxy, snapshot: str) -> Iterator[Held]:
 @contextmanager
 def held_by_disk(holds: Path, snapshot: str) -> Iterator[Held]:
     """Hold up the rename of Java that creates a snapshot. ``holds``: the directory ``disk`` of the Judge."""
-    held = holds / f"{snapshot}.held"
-    (holds / snapshot).touch()
+    asked, held = holds / snapshot, holds / f"{snapshot}.held"
+    asked.touch()
     try:
         yield Held(held.exists, held.unlink)
     finally:
+        asked.unlink(missing_ok=True)
         held.unlink(missing_ok=True)
 
 
