@@ -82,7 +82,7 @@ def _shares(limit: int | None, write_buffer: int | None, lookup_cache: int | Non
         row_group=share(of.row_group, 16),
         footer=None if limit is None else limit // 4,
         stripe=share(of.stripe, 8),
-        part=share(of.part, 32),
+        part=share(of.part, 64),
         sort=share(of.sort, 16) if write_buffer is None else max(1, min(512 * _MIB, write_buffer // 4)),
         sample=share(of.sample, 16),
         key_cache=free(of.key_cache, 4) if lookup_cache is None else lookup_cache,
