@@ -27,8 +27,7 @@ class MemoryShares:
     row_group: int = 32 * _MIB
     """Rows that the encoder of an open file holds."""
     footer: int | None = None
-    """What encoders of open Parquet files keep for the footers: it grows with row groups and columns. `None`: not
-    limited."""
+    """Metadata for the footers of open Parquet files: it grows with row groups and columns. `None`: not limited."""
     stripe: int = 64 * _MIB
     """Rows of a stripe, which the encoder of an open ORC file holds."""
     part: int = 16 * _MIB

@@ -117,7 +117,10 @@ def numbered(run: Run) -> None:
         commit = partial(_committed, run, name, rows, writer, number)
         try:
             run.write(name, writer, number, commit)
-        except CommitUnknownError as error:  # the history since the first attempt has expired
+        except (CommitUnknownError, OutOfRangeError) as error:
+            if isinstance(error, OutOfRangeError) and "it is unknown whether" not in str(error):
+                raise
+            # the history since the first attempt, by this process or a killed one, has expired
             run.note("unknown", what=f"write to {name}", error=str(error))
             life, step = life + 1, 0
             continue
