@@ -85,8 +85,9 @@ def iceberg_partitions(spark: SparkSession, path: str, columns: StructType) -> l
         return []
     kind = parts.schema["partition"].dataType
     fields = kind.fields if isinstance(kind, StructType) else []
+    names = set(columns.names)
     for field in fields:
-        if field.name not in columns.names or columns[field.name].dataType != field.dataType:
+        if field.name not in names or columns[field.name].dataType != field.dataType:
             raise UnsupportedError(
                 f"the Iceberg table {path} is partitioned by {field.name!r}, a transform of a column, which Paimon "
                 "does not have: pass partition_keys, or [] for a table without partitions"

@@ -224,3 +224,27 @@ def test_classes_have_at_most_400_lines():
         lengths = {node.name: (node.end_lineno or 0) - node.lineno + 1 for node in classes}
         long += [f"{path}: {name}, {count}" for name, count in lengths.items() if count > MOST_LINES_OF_A_CLASS]
     assert not long
+
+
+def test_loops_over_columns_do_not_search_lists_of_names():
+    """Arrow and PySpark make such a list at each access: a loop over 2,000 columns compares four million names."""
+    found = [
+        f"{path.relative_to(ROOT)}:{test.lineno}: {ast.unparse(test)}"
+        for path in MODULES
+        for loop in ast.walk(ast.parse(path.read_text()))
+        if isinstance(loop, ast.For | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp)
+        for test in _searches(loop)
+    ]
+    assert found == []
+
+
+def _searches(loop):
+    """Yield the tests in a loop of whether its variable is in ``….names`` or ``….column_names``."""
+    targets = [loop.target] if isinstance(loop, ast.For) else [part.target for part in loop.generators]
+    variables = {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
+    for node in ast.walk(loop):
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
+            searched = node.comparators[0]
+            is_list = isinstance(searched, ast.Attribute) and searched.attr in ("names", "column_names")
+            if is_list and variables & {one.id for one in ast.walk(node.left) if isinstance(one, ast.Name)}:
+                yield node

@@ -15,7 +15,8 @@ def paths_to_decode(stored: pa.Schema, fields: Sequence[DataField]) -> list[str]
         stored: the columns of the file. Fields that the file lacks have no path.
         fields: the columns to read.
     """
-    types = {f.name: f.type for f in fields if f.name in stored.names}
+    names = set(stored.names)
+    types = {f.name: f.type for f in fields if f.name in names}
     return [path for name, kind in types.items() for path in _paths(name, stored.field(name).type, kind)]
 
 

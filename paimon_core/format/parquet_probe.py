@@ -65,7 +65,8 @@ def probe_of(metadata: Any, groups: Sequence[int], request: ReadRequest) -> Prob
     if request.predicate is None or not groups or has_int96(metadata):
         return None
     stored = metadata.schema.to_arrow_schema()
-    fields = [field for field in request.fields if field.name in stored.names]
+    in_file = set(stored.names)
+    fields = [field for field in request.fields if field.name in in_file]
     predicate = restrict(request.predicate, {field.name for field in fields})
     if predicate is None or not _has_few_values(predicate, _without_dictionary(metadata, groups)):
         return None

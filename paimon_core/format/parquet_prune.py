@@ -33,15 +33,15 @@ def row_groups_to_read(metadata: Any, request: ReadRequest) -> list[int]:
     referenced = columns(request.predicate)
     leaves = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
     stored = metadata.schema.to_arrow_schema()
-    known = {}
+    in_file, known = set(stored.names), {}
     for field in request.fields:
         name = field.name
-        if name in referenced and "." not in name and name in leaves and name in stored.names:
+        if name in referenced and "." not in name and name in leaves and name in in_file:
             leaf, arrow = leaves[name], to_arrow(field.type)
             if stored.field(name).type == arrow and metadata.schema.column(leaf).physical_type != "INT96":
                 known[name] = row_group_bounds(metadata, groups, leaf, arrow)
     for values in tested(request.predicate):
-        if isinstance(values, VariantPath) and values.type is not None and values.parts[0] in stored.names:
+        if isinstance(values, VariantPath) and values.type is not None and values.parts[0] in in_file:
             bounds = _bounds_in_variants(metadata, groups, stored.field(values.parts[0]).type, values)
             known |= {} if bounds is None else {values: bounds}
     matching = may_match(request.predicate, known, counts[groups], len(groups))

@@ -63,11 +63,8 @@ def _aggregated(window: Window, opened: Mask, functions: Mapping[str, Aggregate]
     else:
         retract[window.starts[opened]] = False
     inputs = AggregateInput(window.starts, retract, ~all_true(count), opened, unsorted=window.order)
-    columns = {
-        name: apply(window, name, function, inputs)
-        for name, function in functions.items()
-        if name in window.rows.column_names
-    }
+    read = set(window.rows.column_names)
+    columns = {name: apply(window, name, function, inputs) for name, function in functions.items() if name in read}
     index = inputs.last_rows
     unchanged = opened & (index == window.starts)
     return build_result(window, columns, index, np.where(unchanged, kinds[index], np.int8(INSERT)))

@@ -147,8 +147,9 @@ class PartialUpdate:
         results: dict[str, ColumnResult] = {}
         nothing = ~all_true(window.num_rows)
         inputs = AggregateInput(starts, nothing, nothing, state.single | state.removed, unsorted=window.order)
+        read = set(window.rows.column_names)
         for group in self.groups:
-            if group.ordering[0] not in window.rows.column_names:
+            if group.ordering[0] not in read:
                 continue
             if state.retract is None and not any(group.columns.values()):
                 index = newest_rows(window, group.ordering, inputs)
@@ -215,8 +216,9 @@ def _versioned(state: _State, group: SequenceGroup) -> dict[str, ColumnResult]:
     results: dict[str, ColumnResult] = dict.fromkeys(group.ordering, index)
     plain = np.where(back[index] & has_order[index], -1, index) if back.any() else index
     inputs, times = _group_inputs(state, opening, back & has_order, has_order, newer)
+    read = set(window.rows.column_names)
     for name, function in group.columns.items():
-        if name not in window.rows.column_names:
+        if name not in read:
             continue
         if function is None:
             results[name] = plain
@@ -236,10 +238,11 @@ def _group_inputs(
 
 def _memories(state: _State, group: SequenceGroup, restart: Positions) -> list[tuple[str, Mask]]:
     """Return (column, seen) for the group's first-value functions, after the rows before ``restart``."""
+    read = set(state.window.rows.column_names)
     names = [
         (name, function)
         for name, function in group.columns.items()
-        if isinstance(function, RowPick) and function.seen and name in state.window.rows.column_names
+        if isinstance(function, RowPick) and function.seen and name in read
     ]
     if not names:
         return []

@@ -20,6 +20,7 @@ from paimon_core.format.orc_tail import open_orc
 from paimon_core.migration.describe_file import describe
 from paimon_core.migration.source import SourceFile, source_files
 from paimon_core.types.arrow import arrow_field, arrow_schema
+from paimon_core.types.columns import repeated_names
 from paimon_core.types.datatype import AtomicType, DataField
 
 IMPORTED_FORMATS: Final = ("csv", "json", "parquet", "orc", "avro")
@@ -192,21 +193,21 @@ def _schema(io: FileIO, file: SourceFile, name: str, form: TextForm, columns: pa
         with io.open(file.path, file.size) as source:
             opened = _open(source, file.path, name, form, columns)
             stored = (opened.schema_arrow if name == "parquet" else opened.schema).remove_metadata()
+    in_file = set(stored.names)
     for column in file.partition:
-        if column not in stored.names:
+        if column not in in_file:
             stored = stored.append(pa.field(column, pa.string()))
     return stored
 
 
 def _unified(schemas: Sequence[pa.Schema], files: Sequence[SourceFile], columns: pa.Schema | None) -> pa.Schema:
     """Return the columns of all files, with the types of ``columns``; columns without values become texts."""
+    known = set() if columns is None else set(columns.names)
     for schema, file in zip(schemas, files, strict=True):
-        repeated = {name for name in schema.names if schema.names.count(name) > 1}
-        unknown = [name for name in schema.names if columns is not None and name not in columns.names]
+        repeated = repeated_names(schema.names)
+        unknown = [] if columns is None else [name for name in schema.names if name not in known]
         if repeated or unknown:
-            what = (
-                f"has {sorted(repeated)} more than once" if repeated else f"has columns {unknown} that the table lacks"
-            )
+            what = f"has {repeated} more than once" if repeated else f"has columns {unknown} that the table lacks"
             raise InvalidInputError(f"{file.path} {what}")
     if columns is not None:
         names = dict.fromkeys(name for schema in schemas for name in schema.names)
@@ -232,10 +233,10 @@ def _read(io: FileIO, file: SourceFile, name: str, form: TextForm, columns: pa.S
 
 def _conformed(batch: pa.RecordBatch, file: SourceFile, schema: pa.Schema) -> pa.RecordBatch:
     """Return the rows with exactly the columns and types of a schema; a column that the file lacks is NULL."""
-    columns = []
+    columns, positions = [], {name: i for i, name in enumerate(batch.schema.names)}
     for field in schema:
-        if field.name in batch.schema.names:
-            column = batch.column(batch.schema.names.index(field.name))
+        if field.name in positions:
+            column = batch.column(positions[field.name])
         elif field.name in file.partition:
             column = pa.repeat(pa.scalar(file.partition[field.name], pa.string()), batch.num_rows)
         else:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from paimon_core.errors import InvalidInputError, nearest_name
 from paimon_core.format.file_description import FileDescription
+from paimon_core.types.columns import repeated_names
 from paimon_core.types.datatype import (
     MAX_LENGTH,
     ArrayType,
@@ -88,9 +89,7 @@ def check_fits(file: FileDescription, columns: Sequence[DataField], partition_ke
 
 
 def _check_unique(file: FileDescription) -> None:
-    names = [field.name for field in file.fields]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
+    if twice := repeated_names(field.name for field in file.fields):
         raise InvalidInputError(f"{file.path} has several columns {twice[0]!r}")
 
 

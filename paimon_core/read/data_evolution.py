@@ -43,8 +43,8 @@ def read_row_range(
         deletions: the rows to leave out, see `vector_of_range`; `None`: all rows are returned.
     """
     parts: dict[RowRangeFiles, list[DataField]] = {}
-    for field in fields:
-        parts.setdefault(files_with_column(store, files, field), []).append(field)
+    for field, holders in zip(fields, files_with_columns(store, files, fields), strict=True):
+        parts.setdefault(holders, []).append(field)
     options = ReadOptions(parallel_files=max(1, len(parts)), counts=None if recorder is None else recorder.counts)
 
     def stream(holders: RowRangeFiles, columns: Sequence[DataField]) -> Iterator[pa.RecordBatch]:
@@ -71,13 +71,17 @@ def _in_file(deletions: DeletionVector, files: RowRangeFiles, file: DataFileMeta
     return within if within.cardinality else None
 
 
-def files_with_column(store: FileStore, files: RowRangeFiles, field: DataField) -> RowRangeFiles:
-    """Return the file to read a column from, or the files with its blobs, one after another.
+def files_with_columns(store: FileStore, files: RowRangeFiles, fields: Sequence[DataField]) -> list[RowRangeFiles]:
+    """Return, for each column, the file to read it from, or the files with its blobs, one after another.
 
     For a column that all files have (a partition column) or that no file has, this is an arbitrary file.
     """
-    having = [f for f in files if any(column.id == field.id for column in stored_columns(store, f))] or files[:1]
-    return blobs_in_order(files, having) if is_blob(having[0]) else (having[0],)
+    ids = [{column.id for column in stored_columns(store, file)} for file in files]
+    result: list[RowRangeFiles] = []
+    for field in fields:
+        having = [file for file, stored in zip(files, ids, strict=True) if field.id in stored] or files[:1]
+        result.append(blobs_in_order(files, having) if is_blob(having[0]) else (having[0],))
+    return result
 
 
 def _side_by_side(

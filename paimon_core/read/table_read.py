@@ -235,7 +235,8 @@ class TableRead:
         if paths or any(isinstance(f, StructField) for f in fields):
             # a caller may want only some fields of a struct, and the predicate others
             tests = {f.column.name for f in paths if isinstance(f, StructField) and f.column is not None}
-            fields = tuple(schema.field(f.name) if f.name in tests and f.name in schema.names else f for f in fields)
+            tests &= set(schema.names)
+            fields = tuple(schema.field(f.name) if f.name in tests else f for f in fields)
             plain = tuple(f for f in schema.fields if f.name in names)
             # a merge function may need a whole struct
             fields = columns_to_read((*fields, *plain, *paths), whole=not self.store.traits.keeps_rows)

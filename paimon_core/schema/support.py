@@ -176,8 +176,9 @@ def _managed_blobs(is_meant: Callable[[TableSchema], bool]) -> Callable[[TableSc
     """Return a function that finds a column of managed blobs if ``is_meant`` is True for the schema."""
 
     def find(schema: TableSchema) -> str | None:
-        managed = (f for f in schema.fields if f.name in in_managed_files(schema))
-        found = next((f"column {f.name} of type {f.type} under a primary key" for f in managed), None)
+        managed = in_managed_files(schema)
+        columns = (f"column {f.name} of type {f.type}" for f in schema.fields if f.name in managed)
+        found = next((f"{column} under a primary key" for column in columns), None)
         return found if found is not None and is_meant(schema) else None
 
     return find

@@ -32,7 +32,7 @@ from paimon_core.predicate.filter import bound_filter
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import fields_from_arrow
-from paimon_core.types.columns import ColumnNames, find_column, matching_positions
+from paimon_core.types.columns import ColumnNames, find_column, matching_positions, repeated_names
 from paimon_core.types.datatype import DataField, RowType
 from paimon_core.types.system_fields import ROW_ID
 
@@ -258,8 +258,7 @@ def _on_columns(schema: TableSchema, names: Sequence[str], on: On) -> dict[str, 
 
 
 def _check_unique(names: Sequence[str]) -> None:
-    repeated = sorted({name for name in names if list(names).count(name) > 1})
-    if repeated:
+    if repeated := repeated_names(names):
         raise InvalidInputError(f"the source has column {repeated[0]!r} more than once: give every column one name")
 
 

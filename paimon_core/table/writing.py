@@ -108,7 +108,8 @@ def _completed(batch: pa.RecordBatch, partition: Mapping[str, object] | str | No
     """Return the batch with the partition columns that it lacks, filled from the overwritten partition."""
     if partition is None or isinstance(partition, str):
         return batch
+    given = set(batch.schema.names)
     for column, value in partition.items():
-        if column not in batch.schema.names:
+        if column not in given:
             batch = batch.append_column(column, pa.array([value] * batch.num_rows))
     return batch

@@ -1,10 +1,16 @@
 """Columns by name: the exact name first, else the name with case folded."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain, count
 
 from paimon_core.errors import InvalidInputError, listed_names
 from paimon_core.types.datatype import DataField
+
+
+def repeated_names(names: Iterable[str]) -> list[str]:
+    """Return the names that occur more than once, sorted."""
+    return sorted(name for name, times in Counter(names).items() if times > 1)
 
 
 class ColumnNames:

@@ -18,7 +18,7 @@ from paimon_core.schema.blob_columns import given_as_descriptors, stored_as_view
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.arrow import arrow_schema, to_arrow
 from paimon_core.types.coerce import coerce_array
-from paimon_core.types.columns import matching_positions
+from paimon_core.types.columns import matching_positions, repeated_names
 from paimon_core.types.datatype import DataField
 from paimon_core.types.default import default_value
 
@@ -80,8 +80,7 @@ def column_positions(names: Sequence[str], schema: TableSchema) -> Positions:
     Raises InvalidInputError for an unknown column, for two columns that match one table column, and for a missing
     primary key column.
     """
-    if len(set(names)) < len(names):
-        repeated = sorted({n for n in names if list(names).count(n) > 1})
+    if repeated := repeated_names(names):
         raise InvalidInputError(f"the data has column {repeated[0]!r} more than once: give every column one name")
     positions: list[int | None] = []
     field_names: dict[int, str] = {}

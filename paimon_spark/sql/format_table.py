@@ -269,12 +269,13 @@ class FormatTableScanHandler(ScanEndpoint):
         }
         said = "".join(f", {name}: {value}" for name, value in parts.items() if value is not None)
         shown = hide_secrets(self.table.path)
+        names = set(columns.names)
         reader = "Spark" if self._unsuitable is None else f"Python: {self._unsuitable}"
         return json.dumps(
             {
                 "columns": columns.json(),
                 "whole": spark_schema(self.table.schema.fields).json(),
-                "partitions": [key for key in self.table.schema.partition_keys if key in columns.names],
+                "partitions": [key for key in self.table.schema.partition_keys if key in names],
                 "text": f"paimon {shown}{said}, {self.table.format} files read by {reader}",
             }
         )
@@ -303,12 +304,13 @@ class FormatTableScanHandler(ScanEndpoint):
         Other tools may have written the files.
         """
         schema, columns = self.table.schema, self.request.columns
-        fields = [field for field in schema.fields if field.name in columns.names]
+        names = set(columns.names)
+        fields = [field for field in schema.fields if field.name in names]
         if not self.may_be_native:
             return f"{NATIVE_READS} is false"
         if self.table.format != "parquet":
             return _DIFFERENCES[self.table.format]
-        if set(columns.names) & set(schema.partition_keys):
+        if names & set(schema.partition_keys):
             return "files have no partition columns"
         if any("TIMESTAMP" in str(field.type) for field in fields):
             return "Spark reads a time as a time with a zone, and vice versa"

@@ -52,8 +52,9 @@ class IndexContent:
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Choose values of a batch to search for."""
+        read = set(batch.schema.names)
         for name in self._columns:
-            if name not in batch.schema.names or pa.types.is_nested(batch.schema.field(name).type):
+            if name not in read or pa.types.is_nested(batch.schema.field(name).type):
                 continue
             column, probes = batch.column(name), self._probes.setdefault(name, [])
             positions = pc.indices_nonzero(column.is_valid()).to_numpy()[:_FIRST_OF_BATCH]

@@ -42,7 +42,7 @@ from paimon_core.manifest.data_file import DataFileMeta, FileSource
 from paimon_core.manifest.entry import files_by_bucket
 from paimon_core.memory import MemoryShares
 from paimon_core.operations.jobs.task import ALL_DUE, BucketFiles, PlanRequest, live_files
-from paimon_core.read.data_evolution import files_with_column, read_row_range
+from paimon_core.read.data_evolution import files_with_columns, read_row_range
 from paimon_core.scan.entries import live_entries
 from paimon_core.schema.blob_columns import in_blob_files
 from paimon_core.schema.support import check_writable
@@ -212,8 +212,8 @@ def _parts(
     in_files = in_blob_files(store.schema)
     if other_fields := tuple(f for f in fields if f.name not in in_files):
         yield other_fields, group
-    for field in (f for f in fields if f.name in in_files):
-        holders = files_with_column(store, group, field)
+    blobs = [f for f in fields if f.name in in_files]
+    for field, holders in zip(blobs, files_with_columns(store, group, blobs), strict=True):
         one_by_one = is_blob(holders[0]) and (len(holders) == 1 or {f.schema_id for f in holders} == {store.schema.id})
         for files in [(file,) for file in holders] if one_by_one else [group]:
             yield (field,), files

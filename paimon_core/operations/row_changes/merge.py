@@ -139,7 +139,8 @@ class _Rows:
         """Return the rows as structs ``target``, with ``columns`` of the table, and ``source``."""
         structs = {}
         if self.target is not None:
-            structs[TARGET] = _struct(self.target.select([n for n in columns if n in self.target.schema.names]))
+            read = set(self.target.schema.names)
+            structs[TARGET] = _struct(self.target.select([n for n in columns if n in read]))
         if self.source is not None:
             structs[SOURCE] = _struct(self.source)
         return pa.RecordBatch.from_arrays(list(structs.values()), names=list(structs))

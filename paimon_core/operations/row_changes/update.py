@@ -46,7 +46,8 @@ def update_rows(store: FileStore, values: Mapping[str, Any], predicate: Predicat
                 fields = writer.positions
             for batches in split_batches(store, snapshot, predicate, fields):
                 for batch in batches:
-                    rows = batch.select([name for name in names if name in batch.schema.names])
+                    read = set(batch.schema.names)
+                    rows = batch.select([name for name in names if name in read])
                     writer.update(batch, evaluated(values, rows, store.schema.fields))
                 writer.end_split()
             return writer.commit()
