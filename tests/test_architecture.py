@@ -227,7 +227,7 @@ def test_classes_have_at_most_400_lines():
 
 
 def test_loops_over_columns_do_not_search_lists_of_names():
-    """Arrow and PySpark make such a list at each access: a loop over 2,000 columns compares four million names."""
+    """Arrow and PySpark make the list at each access, and a loop over 2,000 columns compares four million names."""
     found = [
         f"{path.relative_to(ROOT)}:{test.lineno}: {ast.unparse(test)}"
         for path in MODULES

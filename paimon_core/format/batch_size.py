@@ -4,10 +4,13 @@ The encoded size alone is misleading: a text that repeats in every row takes alm
 length in every row of a batch.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
+
+from paimon_core.format.parquet_columns import schema_of
 
 PROBE_ROWS = 512
 _PROBED_GROUPS = 4
@@ -69,9 +72,9 @@ def _widths(metadata: Any, columns: Sequence[str]) -> tuple[int, list[str], list
     No leaves are returned if a column has lists.
     """
     known, others, flat = 0, dict[str, None](), list[int]()
-    with_lists = False
+    with_lists, schema = False, schema_of(metadata)
     for i, top in _leaves(metadata, columns):
-        leaf = metadata.schema.column(i)
+        leaf = schema.column(i)
         width = _WIDTHS.get(leaf.physical_type)
         if width is None or leaf.max_repetition_level:
             others[top] = None
@@ -84,10 +87,11 @@ def _widths(metadata: Any, columns: Sequence[str]) -> tuple[int, list[str], list
 
 def _leaves(metadata: Any, columns: Sequence[str]) -> Iterator[tuple[int, str]]:
     """Yield the number of each stored leaf of these columns, and the column."""
-    tops = {name: name for name in columns}
+    tops, schema = set(columns), schema_of(metadata)
     for i in range(metadata.num_columns):
-        path = metadata.schema.column(i).path
-        top = tops.get(path) or next((name for name in columns if path.startswith(f"{name}.")), None)
+        path = schema.column(i).path
+        ends = [len(path), *(found.start() for found in re.finditer(r"\.", path))]
+        top = next((path[:end] for end in ends if path[:end] in tops), None)
         if top is not None:
             yield i, top
 

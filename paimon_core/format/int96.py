@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from paimon_core.errors import UnsupportedError
 from paimon_core.format import thrift
+from paimon_core.format.parquet_columns import schema_of
 
 BEYOND_NANOSECONDS = (
     "it holds a timestamp outside the years 1677 to 2262, which nanoseconds cannot hold; change the "
@@ -32,7 +33,7 @@ _ELEMENT_TYPE, _ELEMENT_LENGTH, _META_TYPE, _META_STATISTICS = 1, 2, 1, 12
 
 def has_int96(metadata: Any) -> bool:
     """Return True if a column of the file is INT96."""
-    schema = metadata.schema
+    schema = schema_of(metadata)
     return any(schema.column(i).physical_type == "INT96" for i in range(metadata.num_columns))
 
 

@@ -34,7 +34,7 @@ class OrcFileWriter(FormatWriter):
             "batch_size": 1 << 14,
         }
         self._writer = paorc.ORCWriter(sink, **self._how)
-        self._size = EncodedSize(self._encode, len(b"ORC"))
+        self._size = EncodedSize(len(b"ORC"))
         self._empty = True
 
     def write(self, batch: pa.RecordBatch | pa.Table) -> None:
@@ -53,7 +53,7 @@ class OrcFileWriter(FormatWriter):
 
     def tell(self) -> int:
         """See `FormatWriter.tell`."""
-        return self._size.total()
+        return self._size.total(self._encode)
 
     @property
     def held_bytes(self) -> int:

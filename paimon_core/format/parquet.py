@@ -20,7 +20,7 @@ from paimon_core.format.corruption import as_corrupted, decoded
 from paimon_core.format.file_description import FileDescription
 from paimon_core.format.file_format import FileFormat, FormatWriter, Matches, OpenWriter, ReadRequest
 from paimon_core.format.int96 import has_int96, with_bytes_for_int96
-from paimon_core.format.parquet_columns import paths_to_decode
+from paimon_core.format.parquet_columns import paths_to_decode, schema_of
 from paimon_core.format.parquet_description import describe_parquet
 from paimon_core.format.parquet_probe import find_matches, groups_with_matches, probe_of
 from paimon_core.format.parquet_prune import row_groups_to_read
@@ -139,7 +139,7 @@ def _batches(
     metadata, fields, path = file.metadata, request.fields, request.path
     batch_rows, batch_bytes = request.batch_rows, request.batch_bytes
     with as_corrupted(path):
-        stored = metadata.schema.to_arrow_schema()
+        stored = schema_of(metadata).to_arrow_schema()
         columns = paths_to_decode(stored, fields)
         rows = sum(metadata.row_group(g).num_rows for g in groups)
     if not columns:

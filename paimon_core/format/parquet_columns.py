@@ -1,11 +1,22 @@
 """The stored columns of a Parquet file that a read decodes."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from paimon_core.types.datatype import DataField, DataType, PartialVariant, RowType
 from paimon_core.variant.partial import parts_to_decode
+
+
+def schema_of(metadata: Any) -> Any:
+    """Return the `pyarrow.parquet.ParquetSchema` of a footer.
+
+    The footer's own property ``schema`` keeps one that refers to the footer. This cycle lives until the garbage
+    collector runs, which does not see the megabytes of a footer of thousands of columns.
+    """
+    return pq.ParquetSchema(metadata)
 
 
 def paths_to_decode(stored: pa.Schema, fields: Sequence[DataField]) -> list[str]:

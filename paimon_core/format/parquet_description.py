@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from paimon_core.errors import UnsupportedError
 from paimon_core.format.corruption import as_corrupted
 from paimon_core.format.file_description import REWRITE, ColumnInFile, FileDescription
+from paimon_core.format.parquet_columns import schema_of
 from paimon_core.format.parquet_prune import row_group_bounds
 from paimon_core.format.stats import ColumnBounds, has_bounds, internal_value
 from paimon_core.types import datatype
@@ -58,10 +59,11 @@ def describe_parquet(source: Any, path: str) -> FileDescription:
     """Return the description of a file. Raises UnsupportedError for a column that some engines misread."""
     with as_corrupted(path):
         metadata = pq.read_metadata(source)
-        arrow = metadata.schema.to_arrow_schema()
+        schema = schema_of(metadata)
+        arrow = schema.to_arrow_schema()
     notes = metadata.metadata or {}
     _check_encodings(metadata, path)
-    types = _Types(path, iter([metadata.schema.column(i) for i in range(metadata.num_columns)]), notes)
+    types = _Types(path, iter([schema.column(i) for i in range(metadata.num_columns)]), notes)
     fields = tuple(
         DataField(datatype.NO_ID, f.name, types.of(f.type, f.name, ColumnInFile(path, f.name))) for f in arrow
     )
@@ -194,7 +196,8 @@ def _check_encodings(metadata: Any, path: str) -> None:
 
 def _bounds(metadata: Any, fields: tuple[DataField, ...]) -> dict[str, ColumnBounds]:
     """Return the statistics of the non-nested columns over all row groups."""
-    leaves = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
+    schema = schema_of(metadata)
+    leaves = {schema.column(i).path: i for i in range(metadata.num_columns)}
     groups = list(range(metadata.num_row_groups))
     bounds_by_column = {}
     for field in fields:
@@ -202,7 +205,7 @@ def _bounds(metadata: Any, fields: tuple[DataField, ...]) -> dict[str, ColumnBou
             continue
         leaf, arrow = leaves[field.name], to_arrow(field.type)
         ordered = has_bounds(field.type) and field.type.root not in _UNBOUNDED
-        bounded = ordered and metadata.schema.column(leaf).physical_type != "INT96"
+        bounded = ordered and schema.column(leaf).physical_type != "INT96"
         stats = row_group_bounds(metadata, groups, leaf, arrow if bounded else pa.null())
         rows = np.array([metadata.row_group(g).num_rows for g in groups], np.int64)
         nulls = None if (stats.null_count < 0).any() else int(stats.null_count.sum())

@@ -19,7 +19,7 @@ from paimon_core.format.conform import conform_batch
 from paimon_core.format.corruption import as_corrupted, decoded
 from paimon_core.format.file_format import Matches, ReadRequest
 from paimon_core.format.int96 import has_int96
-from paimon_core.format.parquet_columns import paths_to_decode
+from paimon_core.format.parquet_columns import paths_to_decode, schema_of
 from paimon_core.predicate.compute import evaluate
 from paimon_core.predicate.expr import Predicate
 from paimon_core.predicate.prune import Mask
@@ -64,7 +64,7 @@ def probe_of(metadata: Any, groups: Sequence[int], request: ReadRequest) -> Prob
     """
     if request.predicate is None or not groups or has_int96(metadata):
         return None
-    stored = metadata.schema.to_arrow_schema()
+    stored = schema_of(metadata).to_arrow_schema()
     in_file = set(stored.names)
     fields = [field for field in request.fields if field.name in in_file]
     predicate = restrict(request.predicate, {field.name for field in fields})
@@ -92,9 +92,9 @@ def _has_few_values(predicate: Predicate, names: set[str]) -> bool:
 
 def _without_dictionary(metadata: Any, groups: Sequence[int]) -> set[str]:
     """Return the paths of the columns that have no dictionary in any of these row groups."""
-    of_groups = [metadata.row_group(group) for group in groups]
+    of_groups, schema = [metadata.row_group(group) for group in groups], schema_of(metadata)
     return {
-        metadata.schema.column(i).path
+        schema.column(i).path
         for i in range(metadata.num_columns)
         if not any(group.column(i).has_dictionary_page for group in of_groups)
     }
@@ -138,7 +138,7 @@ def find_matches(
     for group, matches in zip(groups, parallel_map(of_group, groups, threads), strict=True):
         mask[ends[group] - len(matches) : ends[group]] = matches
     matching = np.unique(np.searchsorted(ends, np.flatnonzero(mask), "right")).tolist()
-    paths = paths_to_decode(metadata.schema.to_arrow_schema(), request.fields)
+    paths = paths_to_decode(schema_of(metadata).to_arrow_schema(), request.fields)
     return Matches(mask, encoded_bytes(metadata, matching, paths) if matching else 0)
 
 

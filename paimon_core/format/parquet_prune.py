@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.format.file_format import ReadRequest
+from paimon_core.format.parquet_columns import schema_of
 from paimon_core.predicate.expr import VariantPath
 from paimon_core.predicate.prune import ColumnStats, may_match
 from paimon_core.predicate.rewrite import columns, tested
@@ -31,14 +32,15 @@ def row_groups_to_read(metadata: Any, request: ReadRequest) -> list[int]:
     if request.predicate is None or not groups:
         return groups
     referenced = columns(request.predicate)
-    leaves = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
-    stored = metadata.schema.to_arrow_schema()
+    schema = schema_of(metadata)
+    leaves = {schema.column(i).path: i for i in range(metadata.num_columns)}
+    stored = schema.to_arrow_schema()
     in_file, known = set(stored.names), {}
     for field in request.fields:
         name = field.name
         if name in referenced and "." not in name and name in leaves and name in in_file:
             leaf, arrow = leaves[name], to_arrow(field.type)
-            if stored.field(name).type == arrow and metadata.schema.column(leaf).physical_type != "INT96":
+            if stored.field(name).type == arrow and schema.column(leaf).physical_type != "INT96":
                 known[name] = row_group_bounds(metadata, groups, leaf, arrow)
     for values in tested(request.predicate):
         if isinstance(values, VariantPath) and values.type is not None and values.parts[0] in in_file:
@@ -69,13 +71,14 @@ def _bounds_in_variants(
     typed = kind.field("typed_value").type
     whole = pa.types.is_signed_integer(typed) and pa.types.is_signed_integer(target)
     prefix = ".".join((values.parts[0], *at))
-    paths = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
+    schema = schema_of(metadata)
+    paths = [schema.column(i).path for i in range(metadata.num_columns)]
     leaf, others = (
         [i for i, path in enumerate(paths) if path == f"{prefix}.{name}"] for name in ("typed_value", "value")
     )
     if len(leaf) != 1 or len(others) > 1 or not (typed == target or whole):  # dots in names may make two paths equal
         return None
-    if metadata.schema.column(leaf[0]).physical_type == "INT96":
+    if schema.column(leaf[0]).physical_type == "INT96":
         return None
     bounds = row_group_bounds(metadata, groups, leaf[0], target)
     only_typed = [all(_is_null(metadata.row_group(g), i) for i in others) for g in groups]

@@ -127,7 +127,7 @@ class ParquetFileWriter(FormatWriter):
         self._encoder_options["write_page_index"] = plain.leaves * _PAGE_BYTES <= 2 * self._most_group_bytes
         self._footer_bytes = 0.0
         self._group_bytes = min(self._most_group_bytes, max(_FIRST_GROUP_BYTES, _FIRST_COLUMN_BYTES * plain.leaves))
-        self._size = EncodedSize(self._encode, len(b"PAR1"))
+        self._size = EncodedSize(len(b"PAR1"))
         if not self._shredding.depends_on_rows:
             self._choose_layout()
 
@@ -158,7 +158,7 @@ class ParquetFileWriter(FormatWriter):
 
     def tell(self) -> int:
         """See `FormatWriter.tell`."""
-        return self._size.total()
+        return self._size.total(self._encode)
 
     @property
     def held_bytes(self) -> int:
@@ -201,7 +201,7 @@ class ParquetFileWriter(FormatWriter):
         """Return True if the rows in memory are enough for a row group."""
         if self._size.held_bytes >= self._group_bytes or self._size.held_rows >= _ROW_GROUP_ROWS:
             return True
-        return self._block is not None and self._size.held() >= self._block
+        return self._block is not None and self._size.held(self._encode) >= self._block
 
     def _group_metadata(self, rows: pa.Table) -> float:
         """Return the bytes of memory that the encoder keeps for one row group of these rows until the file ends."""

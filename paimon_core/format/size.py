@@ -7,6 +7,8 @@ import pyarrow as pa
 _SAMPLE_ROWS = 1 << 15
 _SAMPLE_BYTES = 1 << 18
 
+Encode = Callable[[pa.Table], int]
+
 
 class EncodedSize:
     """The bytes written, plus an estimate for the rows that the encoder still holds.
@@ -15,14 +17,8 @@ class EncodedSize:
     ratio of a sample of them, or their size in memory if they are few.
     """
 
-    def __init__(self, encode: Callable[[pa.Table], int], header: int) -> None:
-        """Begin a file.
-
-        Args:
-            encode: returns the bytes of a file of the given sample of rows.
-            header: bytes of the file before the first row.
-        """
-        self._encode = encode
+    def __init__(self, header: int) -> None:
+        """Begin a file with ``header`` bytes before the first row."""
         self._first: pa.Table | None = None
         self._ratio: float | None = None
         self._done = header
@@ -46,18 +42,22 @@ class EncodedSize:
         if position > self._done and self._raw:
             self._ratio = (position - self._done) / self._raw
             self._raw = self.held_rows = 0
-            self._first = None  # frees the rows before the writer is garbage-collected
+            self._first = None
         self._done = max(position, self._done)
 
-    def held(self) -> int:
-        """Return the estimated encoded bytes of the rows that are not written yet."""
+    def held(self, encode: Encode) -> int:
+        """Return the estimated encoded bytes of the rows that are not written yet.
+
+        ``encode`` returns the bytes of a file of a sample of rows. It is a method of the writer, so keeping it here
+        would be a cycle.
+        """
         if self._ratio is None:
             if self._first is None or self._raw < _SAMPLE_BYTES:
                 return self._raw
-            self._ratio = self._encode(self._first) / max(1, self._first.nbytes)
+            self._ratio = encode(self._first) / max(1, self._first.nbytes)
             self._first = None
         return int(self._raw * self._ratio)
 
-    def total(self) -> int:
-        """Return the estimated bytes of the file if it were closed now."""
-        return self._done + self.held()
+    def total(self, encode: Encode) -> int:
+        """Return the estimated bytes of the file if it were closed now; ``encode`` as in `held`."""
+        return self._done + self.held(encode)

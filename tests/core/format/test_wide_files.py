@@ -3,6 +3,7 @@
 The footer of a test's file seems to take 1 MiB for each column of a row group, so that few columns suffice.
 """
 
+import gc
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 from paimon_core.format import parquet_writer
 from paimon_core.memory import MemoryShares
+from paimon_core.migration.describe_file import describe
 from paimon_core.options.option import Options
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
@@ -111,3 +113,30 @@ def test_page_index_is_left_out_where_columns_have_one_page_in_row_group(tmp_pat
     chunks = [footer.row_group(0).column(i) for i in range(columns)]
     assert {(chunk.has_column_index, chunk.has_offset_index) for chunk in chunks} == {(expected, expected)}
     assert table.to_arrow().equals(rows)
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
+def test_footers_are_freed_without_garbage_collector(tmp_path, file_format):
+    """The footer of a file of thousands of columns takes megabytes, which the collector does not see."""
+    rows = rows_of(3, 100, width=20)
+    table = created(tmp_path / "t", rows, ["c0"], **{"bucket": "1", "file.format": file_format})
+    table.write(rows)
+    (first,) = (tmp_path / "t" / "bucket-0").iterdir()
+    table.write(rows)
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        table = Table.open(str(tmp_path / "t"), options=LIMIT)
+        assert table.to_arrow().num_rows == 100
+        assert table.to_arrow(filter="c0 = 7 AND c2 = 2").num_rows == 1
+        table.compact(full=True)
+        assert table.get(pa.table({"c0": [7, 70]})).num_rows == 2
+        assert describe(table.store.io, str(first), first.stat().st_size).fields
+        gc.collect()
+        kept = [repr(type(one)) for one in gc.garbage if "pyarrow" in type(one).__module__]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+    assert kept == []
