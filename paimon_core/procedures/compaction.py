@@ -2,9 +2,9 @@
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import astuple
-from datetime import timedelta
+from typing import TypeVar
 
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.errors import InvalidInputError, PaimonError
@@ -26,6 +26,8 @@ _STRATEGIES = ("full", "minor")
 _ORDERS = ("none", "order", "zorder", "hilbert")
 _log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 
 @procedure(
     "compact(table STRING, [partitions STRING], [compact_strategy STRING], [order_strategy STRING], "
@@ -44,7 +46,7 @@ def compact(call: Call) -> Rows:
         raise InvalidInputError("order_by needs an order_strategy: 'order', 'zorder' or 'hilbert'")
     table = call.table().with_options(call.options())
     _at_most_one(call)
-    partitions, where, idle = call.partitions(table), call.where(table), _duration(call, "partition_idle_time")
+    partitions, where, idle = call.partitions(table), call.where(table), _parsed(call, "partition_idle_time", duration)
     condition: Filter = where
     if idle is not None:
         condition, partitions = idle_partitions(table.store, idle, partitions, where), None
@@ -52,11 +54,11 @@ def compact(call: Call) -> Rows:
             return _rewritten(RewriteResult(None, RewrittenFiles(), 0.0))
     request = CompactionRequest(
         full=strategy == "full",
-        order_by=None if columns is None else column_list(columns),
+        order_by=_parsed(call, "order_by", column_list),
         order_strategy=None if order == "none" else order,
         partitions=partitions,
         filter=condition,
-        buckets=_numbers(call, "buckets"),
+        buckets=_parsed(call, "buckets", number_list),
     )
     return _rewritten(TableMaintenance(table.store, call.runner(table)).run(request))
 
@@ -166,20 +168,14 @@ def _choice(call: Call, name: str, choices: Sequence[str]) -> str:
     return value
 
 
-def _numbers(call: Call, name: str) -> list[int] | None:
-    """Return the numbers of an argument such as '1,3' or '0-99,150'; `None` without the argument."""
+def _parsed(call: Call, name: str, parse: Callable[[str], T]) -> T | None:
+    """Return the value of a text argument; `None` without the argument.
+
+    Raises InvalidInputError if ``parse`` raises ValueError, whose message continues the text.
+    """
     text = call.text(name)
     try:
-        return None if text is None else number_list(text)
-    except ValueError as error:
-        raise InvalidInputError(f"argument {name!r} of {call.procedure.name}: {text!r} {error}") from None
-
-
-def _duration(call: Call, name: str) -> timedelta | None:
-    """Return an argument that is a duration such as '1 d'; `None` without the argument."""
-    text = call.text(name)
-    try:
-        return None if text is None else duration(text)
+        return None if text is None else parse(text)
     except ValueError as error:
         raise InvalidInputError(f"argument {name!r} of {call.procedure.name}: {text!r} {error}") from None
 

@@ -247,7 +247,7 @@ def checked_values(called: Procedure, arguments: Mapping[str, Any]) -> dict[str,
     names = [parameter.name for parameter in called.parameters]
     for argument in arguments:
         if argument not in names:
-            near = nearest_name(argument, names)
+            near = nearest_name(str(argument), names)
             hint = f"did you mean {near!r}?" if near else f"the signature is {called.signature}"
             raise InvalidInputError(f"procedure {called.name!r} has no argument {argument!r}; {hint}")
     missing = [

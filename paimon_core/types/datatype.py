@@ -5,6 +5,7 @@ returns the text in a schema file for an atomic type (``DECIMAL(10, 2) NOT NULL`
 type. Only the fields of a :class:`RowType` have ids; elements of arrays, maps and multisets do not.
 """
 
+import re
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
@@ -14,6 +15,8 @@ MAX_LENGTH = 2147483647
 """The length of STRING (as VARCHAR) and BYTES (as VARBINARY): unbounded in practice."""
 
 MAX_DECIMAL_PRECISION = 38
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 NO_ID = -1
 """The id of a nested field that is not numbered yet."""
@@ -37,6 +40,11 @@ _DEFAULT_TIME_PRECISION = {"TIME": 0, "TIMESTAMP": 6, "TIMESTAMP_LTZ": 6}
 
 def _suffix(nullable: bool) -> str:
     return "" if nullable else " NOT NULL"
+
+
+def _is_unicode(text: str) -> bool:
+    """Return False for half of a surrogate pair, which neither JSON nor Arrow can hold."""
+    return not _SURROGATES.search(text)
 
 
 def _check(holds: bool, message: str) -> None:
@@ -205,6 +213,10 @@ class DataField:
     type: "DataType"
     description: str | None = None
     default: str | None = None
+
+    def __post_init__(self) -> None:
+        for text in (self.name, self.description, self.default):
+            _check(text is None or text.isascii() or _is_unicode(text), f"{text!r} has half of a surrogate pair")
 
     def __str__(self) -> str:
         comment = "" if self.description is None else " '" + self.description.replace("'", "''") + "'"

@@ -79,7 +79,7 @@ def _drained(table: Table) -> None:
 def use(name: str, path: str, data: bytes) -> None:
     """Read and maintain a table whose file at ``path`` has other bytes."""
     table = opened(name, {path: data})
-    key = table.schema.names[0]
+    key = next(iter(table.schema.names), "no_column")
     _attempt(
         lambda: _drained(table),
         lambda: table.to_arrow(filter=f"{key} = 2", limit=3),

@@ -172,8 +172,10 @@ class TableTags:
         Args:
             older_than: also delete every tag created before this time, with or without a retention time. The creation
                 time of a tag without a retention time is the time of its file. `None`: no further tags.
+
+        Raises InvalidInputError for a time outside of the years 1 to 9999.
         """
-        before = None if older_than is None else _local(epoch_millis(older_than))
+        before = None if older_than is None else _before(epoch_millis(older_than))
         written, now = self.store.tags.modified(), self.store.now()
         tags = self.list() if written else []
         expired = _expired(tags, written, now, before)
@@ -245,6 +247,13 @@ def _age(retained: timedelta | str) -> timedelta:
         return duration(retained) if isinstance(retained, str) else retained
     except ValueError as error:
         raise InvalidInputError(f"the retention time of a tag {error}, found {retained!r}") from error
+
+
+def _before(millis: int) -> datetime:
+    try:
+        return _local(millis)
+    except (ValueError, OverflowError, OSError) as error:
+        raise InvalidInputError(f"older_than is {millis} ms since 1970, outside of the years 1 to 9999") from error
 
 
 def _local(millis: int) -> datetime:

@@ -78,7 +78,7 @@ def new_schema(
     fields = [_field(session, column) for column in columns]
     check_types_replaced(session, fields)
     spelled = {field.name.lower(): field.name for field in fields}
-    primary_keys: Sequence[str] = column_list(options.pop("primary-key", "")) if options.get("primary-key") else ()
+    primary_keys = _primary_key(options.pop("primary-key")) if options.get("primary-key") else ()
     for columns_of_key in map(_key_of, constraints):
         if primary_keys and [key.lower() for key in primary_keys] != [key.lower() for key in columns_of_key]:
             raise InvalidInputError(
@@ -93,6 +93,14 @@ def new_schema(
         options,
         properties.get("comment"),
     )
+
+
+def _primary_key(text: str) -> Sequence[str]:
+    """Return the columns that the property ``primary-key`` names. Raises InvalidInputError for another text."""
+    try:
+        return column_list(text)
+    except ValueError as error:
+        raise InvalidInputError(f"the property 'primary-key' {error}, found {text!r}") from None
 
 
 def _of_format_table(properties: Mapping[str, str], format: str) -> dict[str, str]:

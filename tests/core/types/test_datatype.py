@@ -75,3 +75,14 @@ def test_types_pickle_and_hash():
     t = MapType(INT, RowType((DataField(1, "a", decimal(5, 2)),)))
     assert pickle.loads(pickle.dumps(t)) == t
     assert len({t, pickle.loads(pickle.dumps(t))}) == 1
+
+
+@pytest.mark.parametrize("texts", [("\ud800", None, None), ("c", "a \udfff", None), ("c", None, "'\ud83d'")])
+def test_halves_of_surrogate_pairs_are_refused(texts):
+    name, description, default = texts
+    with pytest.raises(InvalidInputError, match="has half of a surrogate pair"):
+        DataField(1, name, AtomicType("INT"), description, default)
+
+
+def test_pairs_of_surrogates_are_one_character():
+    assert DataField(1, "😀", AtomicType("INT")).name == "\U0001f600"
