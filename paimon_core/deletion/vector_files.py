@@ -105,8 +105,15 @@ def read_vectors(io: FileIO, path: str, ranges: Iterable[DeletionRange]) -> dict
     first, last = in_order[0].offset, max(r.offset + r.length for r in in_order) + _FRAME
     try:
         with io.open(path) as source:
+            size = source.size()
+            for r in in_order:  # checked first: the numbers may be absurd
+                if not 0 <= r.offset <= r.offset + r.length <= size:
+                    raise CorruptedError(
+                        f"{path}, of {r.data_file}: a deletion vector of {r.length} bytes at byte {r.offset} is not "
+                        f"within its file of {size} bytes"
+                    )
             source.seek(first)
-            data = memoryview(source.read(last - first))
+            data = memoryview(source.read(min(last, size) - first))
     except FileNotFoundError as missing:
         raise CorruptedError(
             f"deletion vectors {path} are missing: their snapshot expired while it was read, or they were deleted"

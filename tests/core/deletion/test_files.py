@@ -70,6 +70,9 @@ def test_vector_that_differs_from_entry_is_refused(tmp_path):
         replace(first, offset=first.offset + 1),
         replace(first, offset=entry.file_size),
         replace(first, length=first.length + 1),
+        replace(first, length=1 << 40),
+        replace(first, offset=1 << 40),
+        replace(first, offset=-8),
         replace(first, cardinality=1),
     ):
         with pytest.raises(CorruptedError, match=r"index-0-0, of data-2\.parquet"):
