@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from paimon_core import Snapshot
 from paimon_core.engine import ColumnStatistics, FileStore, TableStatistics, commit_statistics, live_entries, to_text
 from paimon_core.errors import UnsupportedError
-from paimon_core.types.columns import find_column
+from paimon_core.types.columns import Columns
 from paimon_core.types.datatype import AtomicType, DataField
 
 ALL: Final = "*"
@@ -63,7 +63,8 @@ def _chosen(store: FileStore, columns: Sequence[str] | str | None) -> list[DataF
         return []
     if columns == ALL:
         return [field for field in fields if _has_statistics(field)]
-    chosen = [find_column(fields, name, store.root) for name in columns]
+    known = Columns(fields, store.root)
+    chosen = [known.find(name) for name in columns]
     for field in chosen:
         if not _has_statistics(field):
             raise UnsupportedError(

@@ -32,7 +32,7 @@ from pyspark.sql import types as spark
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from paimon_core.errors import InvalidInputError, UnsupportedError
-from paimon_core.types.columns import find_column
+from paimon_core.types.columns import Columns
 from paimon_core.types.datatype import (
     ArrayType,
     AtomicType,
@@ -203,12 +203,12 @@ def projected(fields: Iterable[DataField], schema: spark.StructType, where: str)
     Raises InvalidInputError for a column that does not exist, that has another type (only wider numbers are accepted),
     or that is nullable and requested as NOT NULL.
     """
-    available = list(fields)
+    available = Columns(list(fields), where)
     return tuple(_projected_field(available, requested, where) for requested in schema.fields)
 
 
-def _projected_field(fields: list[DataField], requested: spark.StructField, where: str) -> DataField:
-    field = find_column(fields, requested.name, where)
+def _projected_field(available: Columns, requested: spark.StructField, where: str) -> DataField:
+    field = available.find(requested.name)
     field = replace(field, type=_with_fields_of(field.type, requested.dataType, where))
     actual = spark_type(field.type, field.name)
     if not _widens(actual, requested.dataType):
@@ -225,9 +225,9 @@ def _with_fields_of(type_: DataType, requested: spark.DataType, where: str) -> D
     """Return the type with only the requested struct fields, in the requested order."""
     match type_, requested:
         case RowType(), spark.StructType():
-            fields = []
+            fields, available = [], Columns(type_.fields, f"a struct of {where}")
             for child in requested.fields:
-                field = find_column(type_.fields, child.name, f"a struct of {where}")
+                field = available.find(child.name)
                 fields.append(replace(field, type=_with_fields_of(field.type, child.dataType, where)))
             return replace(type_, fields=tuple(fields))
         case ArrayType(), spark.ArrayType():

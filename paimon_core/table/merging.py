@@ -32,7 +32,7 @@ from paimon_core.predicate.filter import bound_filter
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import fields_from_arrow
-from paimon_core.types.columns import ColumnNames, find_column, matching_positions, repeated_names
+from paimon_core.types.columns import ColumnNames, Columns, matching_positions, repeated_names
 from paimon_core.types.datatype import DataField, RowType
 from paimon_core.types.system_fields import ROW_ID
 
@@ -214,7 +214,8 @@ def upsert_merge(store: FileStore, source: pa.Table, on: On) -> Merge:
             f"upsert() cannot find rows by {ROW_ID.name}: a row that it inserts gets a new id, so repeating the upsert "
             "would insert it again. Use merge() with when_matched_update(), or update_columns()"
         )
-    columns = {find_column(schema.fields, name, "the table").name: name for name in names}
+    of_table = Columns(schema.fields, "the table")
+    columns = {of_table.find(name).name: name for name in names}
     if len(columns) < len(names):
         raise InvalidInputError(f"several columns of the data are one column of the table: {names}; rename one")
     fixed = {*schema.primary_keys}
@@ -242,9 +243,10 @@ def _on_columns(schema: TableSchema, names: Sequence[str], on: On) -> dict[str, 
         raise InvalidInputError(f"'on' is {on!r}: pass a name, a list of names, or {{table column: source column}}")
     pairs = dict(zip(given, sources, strict=True))
     found: dict[str, str] = {}
+    matchable, in_source = Columns(matchable_fields(schema), "the table"), ColumnNames(names)
     for name, of_source in pairs.items():
-        column = find_column(matchable_fields(schema), name, "the table").name
-        positions = ColumnNames(names).positions(of_source)
+        column = matchable.find(name).name
+        positions = in_source.positions(of_source)
         if len(positions) != 1:
             raise InvalidInputError(
                 f"the source has {'no' if not positions else 'several'} column {of_source!r}; it has {list(names)}"

@@ -57,12 +57,25 @@ def matching_positions(wanted: Iterable[str], given: Sequence[str]) -> list[list
 
 
 def find_column(fields: Sequence[DataField], name: str, where: str) -> DataField:
-    """Return the field called `name`, or else the only field whose name differs from `name` in case only.
+    """Return the field called `name`, as `Columns.find`; cost: all names, so several are found by one `Columns`."""
+    return Columns(fields, where).find(name)
 
-    Raises InvalidInputError, which names `where` and lists the columns, if no field or several fields match.
-    """
-    found = ColumnNames(field.name for field in fields).positions(name)
-    if len(found) == 1:
-        return fields[found[0]]
-    why = "matches several columns, which differ in case only," if found else "does not exist"
-    raise InvalidInputError(f"column {name!r} {why} in {where}; it has {listed_names(name, (f.name for f in fields))}")
+
+class Columns:
+    """An index of fields by name. ``where``: what has them, for messages."""
+
+    def __init__(self, fields: Sequence[DataField], where: str) -> None:
+        self._fields, self._where = fields, where
+        self._names = ColumnNames(field.name for field in fields)
+
+    def find(self, name: str) -> DataField:
+        """Return the field called `name`, or else the only field whose name differs from `name` in case only.
+
+        Raises InvalidInputError, which names `where` and lists the columns, if no field or several fields match.
+        """
+        found = self._names.positions(name)
+        if len(found) == 1:
+            return self._fields[found[0]]
+        why = "matches several columns, which differ in case only," if found else "does not exist"
+        names = listed_names(name, (f.name for f in self._fields))
+        raise InvalidInputError(f"column {name!r} {why} in {self._where}; it has {names}")

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from paimon_core import TableSchema
 from paimon_core.errors import InvalidInputError
-from paimon_core.types.columns import find_column
+from paimon_core.types.columns import Columns
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,9 @@ def assigned(schema: TableSchema, assignments: Mapping[str, str | Column], alias
     Raises InvalidInputError for an unknown column, for a column with two values, and for no column.
     """
     values: dict[str, Column] = {}
+    columns = Columns(schema.fields, "the table")
     for name, value in assignments.items():
-        field = find_column(schema.fields, column_name(name, alias), "the table")
+        field = columns.find(column_name(name, alias))
         if field.name in values:
             raise InvalidInputError(f"column {field.name!r} gets two new values: set it once")
         values[field.name] = F.expr(value) if isinstance(value, str) else value

@@ -13,7 +13,7 @@ from paimon_core.predicate.expr import Predicate
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.arrow import to_arrow
 from paimon_core.types.coerce import coerce_array
-from paimon_core.types.columns import find_column
+from paimon_core.types.columns import Columns
 from paimon_core.types.datatype import AtomicType, DataField
 
 Values: TypeAlias = Mapping[str, Any]
@@ -34,8 +34,9 @@ def assigned(schema: TableSchema, values: Values) -> dict[str, Any]:
     if not isinstance(values, Mapping):
         raise InvalidInputError(f"the new values are {values!r} ({type(values).__name__}): pass {{column: new value}}")
     found: dict[str, Any] = {}
+    columns = Columns(schema.fields, "the table")
     for name, value in values.items():
-        field = find_column(schema.fields, name, "the table")
+        field = columns.find(name)
         if field.name in found:
             raise InvalidInputError(f"column {field.name!r} gets two new values: set it once")
         found[field.name] = value if isinstance(value, pc.Expression) else _scalar(value, field)

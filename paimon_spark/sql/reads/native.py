@@ -5,6 +5,7 @@ file must have the columns of the query with the same names, ids and types, or l
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -298,9 +299,12 @@ def _lacks_partition(store: FileStore, split: DataSplit, file: DataFileMeta, col
 
 def _other_columns(written: TableSchema, fields: Mapping[str, DataField]) -> str | None:
     """Return the reason why files of an older schema cannot be read by column name; `None`: they can."""
+    alike: defaultdict[int | str, list[DataField]] = defaultdict(list)
+    for f in written.fields:
+        for key in (f.id, f.name.lower()):
+            alike[key].append(f)
     for field in fields.values():
-        candidates = [f for f in written.fields if f.id == field.id or f.name.lower() == field.name.lower()]
-        if any(not is_same_field(f, field) for f in candidates):
+        if any(not is_same_field(f, field) for key in (field.id, field.name.lower()) for f in alike.get(key, ())):
             return f"column {field.name} has changed since schema {written.id}"
     return None
 

@@ -14,7 +14,7 @@ from paimon_core import Table
 from paimon_core.engine import Predicate, bind, parse_predicate
 from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.options.merge import SEQUENCE_FIELD
-from paimon_core.types.columns import find_column, free_prefix
+from paimon_core.types.columns import Columns, free_prefix
 from paimon_core.types.system_fields import ROW_KIND
 from paimon_spark.filter_text import with_session_quotes
 from paimon_spark.option_names import PROPERTY
@@ -100,7 +100,8 @@ def replacement_of(found: Mapping[str, str], table: Table) -> Replacement | None
 
 
 def _using(option: str, names: list[str], table: Table) -> Replacement:
-    fields = [find_column(table.schema.fields, name, table.path) for name in names]
+    columns = Columns(table.schema.fields, table.path)
+    fields = [columns.find(name) for name in names]
     return Replacement(option, using=tuple(field.name for field in fields))
 
 
