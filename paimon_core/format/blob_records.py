@@ -49,9 +49,15 @@ class BlobFormat(FileFormat):
     """True to read the descriptor of each blob instead of its bytes."""
 
     def read(self, source: Any, request: ReadRequest) -> Iterator[pa.RecordBatch]:
-        """See `FileFormat.read`. A batch has at least one blob. Descriptors of a BLOB column read only the index."""
+        """See `FileFormat.read`. A batch has at least one blob. Descriptors of a BLOB column read only the index.
+
+        Raises CorruptedError if the schema does not say which one column the file has.
+        """
         fields, path = request.fields, request.path
         lengths = _lengths(source, path)
+        if len(self.columns) != 1:
+            names = [column.name for column in self.columns]
+            raise CorruptedError(f"blob file {path} has one column, but by its schema it has {names}")
         (column,) = self.columns
         if column.name not in {f.name for f in fields}:
             yield from (conform_batch(batch, fields, path) for batch in counted(len(lengths), request.batch_rows))

@@ -146,6 +146,13 @@ def test_every_truncation_is_detected(length):
         decode(BY_JAVA[:length])
 
 
+@pytest.mark.parametrize("columns", [[], [OTHER, COLUMN]])
+def test_schemas_without_the_one_column_of_a_file_are_damage(columns):
+    found = format_of("f.blob", columns)
+    with pytest.raises(CorruptedError, match=r"blob file f\.blob has one column, but by its schema it has"):
+        list(found.read(pa.BufferReader(BY_JAVA), ReadRequest((COLUMN,), 100, path="f.blob")))
+
+
 def test_references_to_blobs_in_other_files_are_refused():
     with pytest.raises(UnsupportedError, match=r"f\.blob"):
         decode(encoded([b"x"], extra_lengths=(-2,)))
