@@ -38,8 +38,9 @@ def beyond_nanoseconds(source: Any, fields: Sequence[DataField]) -> bool:
     """
     source.seek(0)
     reader = pyorc.Reader(source, converters=_CONVERTERS)
-    names = list(reader.schema.fields)
-    firsts = [reader.schema[name].column_id for name in names]  # the ids of nested columns follow
+    schema = reader.schema  # old versions of pyorc make it at each access
+    names = list(schema.fields)
+    firsts = [schema[name].column_id for name in names]  # the ids of nested columns follow
     requested = {f.name for f in fields}
     columns = zip(names, firsts, [*firsts[1:], None], strict=True)
     return any(_column_beyond(reader, first, end) for name, first, end in columns if name in requested)
