@@ -253,7 +253,8 @@ class SparkModel:
             before[side].append(f"({condition})")
             if clause["action"] == "insert":
                 values = clause["values"]
-                given = (f"{values.get(n, 'NULL')} AS `{n}`" for n, _ in self.rows[name].columns)
+                # a NULL without a type would be refused by the store assignment STRICT
+                given = (f"{values.get(n, f'CAST(NULL AS {kind})')} AS `{n}`" for n, kind in self.rows[name].columns)
                 new.append(self.stored(name, f"SELECT {', '.join(given)} FROM {sides[side]} WHERE {where}"))
                 continue
             found = found.unionAll(self.spark.sql(f"SELECT t.__rid FROM {sides[side]} WHERE {where}"))
