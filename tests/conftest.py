@@ -67,22 +67,25 @@ def _mark_further_cases(items):
                 item.add_marker("more")
 
 
+def _deselect(config, items, is_left_out):
+    others = [item for item in items if is_left_out(item)]
+    if others:
+        left_out = {*others}
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in left_out]
+
+
 @pytest.hookimpl(tryfirst=True)  # before marker expressions are applied
 def pytest_collection_modifyitems(config, items):
     """Put long tests first; run tests of the markers in `LATER` only with a marker expression (``-m slow``)."""
     _mark_further_cases(items)
     number, parts = config.option.part
     if parts > 1:
-        others = [item for item in items if zlib.crc32(item.nodeid.encode()) % parts != number - 1]
-        config.hook.pytest_deselected(items=others)
-        items[:] = [item for item in items if item not in {*others}]
+        _deselect(config, items, lambda item: zlib.crc32(item.nodeid.encode()) % parts != number - 1)
     items.sort(key=lambda item: ("long" not in item.keywords, not {"spark", "java"} & {*item.keywords}))
     if config.option.markexpr:
         return
-    later = [item for item in items if any(item.get_closest_marker(marker) for marker in LATER)]
-    if later:
-        config.hook.pytest_deselected(items=later)
-        items[:] = [item for item in items if item not in {*later}]
+    _deselect(config, items, lambda item: any(item.get_closest_marker(marker) for marker in LATER))
 
 
 @pytest.hookimpl(wrapper=True)
