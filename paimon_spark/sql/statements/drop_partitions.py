@@ -1,5 +1,6 @@
 """ALTER TABLE ... DROP PARTITION with some of the partition columns, for which Spark requires all of them."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,8 @@ from paimon_spark.sql.statements.tokens import Cursor, SyntaxMismatch
 
 _COMMAND = "ALTER TABLE ... DROP PARTITION"
 _TYPED = ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ")
+_WITH_SUFFIX = re.compile(r"([0-9]+)(Y|S|L|F|D|BD)", re.IGNORECASE)
+_BITS = {"Y": 7, "S": 15, "L": 63}
 Spec = dict[str, str | None]
 """Texts of values by partition column; `None`: NULL."""
 
@@ -116,9 +119,29 @@ def _value(cursor: Cursor) -> str | None:
             return word.lower()
     if any(cursor.accept(word) for word in _TYPED) or cursor.next.kind == "string":
         return cursor.text()
-    sign = "-" if cursor.accept("-") else ""
-    whole = cursor.digits()
-    return sign + whole + (f".{cursor.digits()}" if cursor.accept(".") else "")
+    return _number(cursor, "-" if cursor.accept("-") else "")
+
+
+def _number(cursor: Cursor, sign: str) -> str:
+    """Parse digits with a fraction or the suffix of a type. Raises SyntaxMismatch for a number outside its type."""
+    whole, suffix = _digits(cursor)
+    if suffix in _BITS and int(whole) > 2 ** _BITS[suffix] - (not sign):
+        raise cursor.mismatch()
+    if suffix or not cursor.accept("."):
+        return sign + whole
+    fraction, suffix = _digits(cursor)
+    if suffix in _BITS:
+        raise cursor.mismatch()
+    return f"{sign}{whole}.{fraction}"
+
+
+def _digits(cursor: Cursor) -> tuple[str, str]:
+    """Return digits and the suffix that follows them, in upper case."""
+    match = _WITH_SUFFIX.fullmatch(cursor.next.text) if cursor.next.kind == "name" else None
+    if match is None:
+        return cursor.digits(), ""
+    cursor.skip()
+    return match[1], match[2].upper()
 
 
 def _texts(spec: Spec, null_name: str) -> list[PartitionText]:

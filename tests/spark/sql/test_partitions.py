@@ -67,6 +67,27 @@ def test_partitions_of_every_type_are_dropped(sql):
     assert sql("SELECT id FROM t") == [(2,)]
 
 
+@pytest.mark.parametrize(
+    "kind", [pytest.param(k, marks=() if k in ("TINYINT", "DECIMAL(10, 2)") else pytest.mark.more) for k in TYPES]
+)
+def test_partitions_are_dropped_by_one_column_of_every_type(sql, kind):
+    literal = TYPES[kind]
+    sql(f"CREATE TABLE t (id BIGINT, p {kind}, q INT) PARTITIONED BY (p, q)")
+    sql(f"INSERT INTO t VALUES (1, {literal}, 1), (2, {literal}, 2), (3, NULL, 1)")
+    sql(f"ALTER TABLE t DROP PARTITION (p = {literal})")
+    assert sql("SELECT id FROM t") == [(3,)]
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("literal", ["300Y", "-129Y", "1.5L", "3Y.5", "40000S", "9223372036854775808L"])
+def test_numbers_outside_their_types_name_no_partition(sql, literal):
+    sql("CREATE TABLE t (id BIGINT, p DECIMAL(30, 5), q INT) PARTITIONED BY (p, q)")
+    with pytest.raises(
+        Exception, match=r"PARSE_SYNTAX_ERROR|INVALID_NUMERIC_LITERAL_RANGE|[Pp]artition spec is invalid"
+    ):
+        sql(f"ALTER TABLE t DROP IF EXISTS PARTITION (p = {literal})")
+
+
 DOUBLE = [0.0, -0.0, 0.1, 1e300, 5e-324, math.inf, -math.inf, math.nan, None]
 VALUES = {
     "FLOAT": [0.0, -0.0, 0.1, 1e30, math.inf, -math.inf, math.nan, None],
