@@ -74,6 +74,9 @@ KEYED = [{"bucket": "1"}, {"bucket": "2"}, {"bucket": "2", "deletion-vectors.ena
 ENGINES = ["", "", "", "deduplicate", "deduplicate", "deduplicate", "first-row", "partial-update", "aggregation"]
 ORDERED = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL(5, 2)", "DECIMAL(18, 4)", "STRING", "DATE")
 """Types of columns for MIN, MAX and sequences."""
+IN_KEYS = ("BOOLEAN", "TINYINT", "SMALLINT", "BIGINT", "DECIMAL(5, 2)", "DECIMAL(38, 10)", "STRING", "VARCHAR(5)")
+IN_KEYS += ("BINARY", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
+"""Types of the columns that, with `id`, are keys or choose a bucket: Spark compares zeros of floats otherwise."""
 NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE")
 LITERAL = re.compile(r"^CAST\((.*) AS \w+\)$")
 UPPER = re.compile(r"`c(\d+)`")
@@ -202,13 +205,16 @@ class Drawing:
         draft = Draft(rng, kinds, far=self.far)
         engine = rng.choice(ENGINES)
         options = dict(rng.choice(KEYED[:2] if engine not in ("", "deduplicate") else KEYED if engine else APPEND))
+        keyed = self._key_column(draft, kinds)
+        if options.get("bucket-key"):
+            options["bucket-key"] = rng.choice(["id", ",".join(["id", *keyed]), *keyed])
         partitions = [one.name for one in draft.partition_columns]
         functions, sequence, keys = {}, "", []
         if engine:
-            keys = ["id", *partitions]
-            rng.shuffle(keys)
+            keys = ["id", *keyed, *partitions]
             if partitions and options["bucket"] == "-1" and rng.random() < 0.5:
-                keys = ["id"]
+                keys = ["id", *keyed]
+            rng.shuffle(keys)
         if engine == "aggregation":
             functions = {one.name: self._function(one) for one in draft.free}
         if engine == "deduplicate" and rng.random() < 0.25:
@@ -232,6 +238,16 @@ class Drawing:
         draft.updatable = not sequence and engine in ("", "deduplicate")
         draft.deletable = draft.updatable and (not evolving or "deletion-vectors.enabled" in options)
         self.drafts[name] = draft
+
+    def _key_column(self, draft: Draft, kinds: list[str]) -> list[str]:
+        """Add a column that keeps its name and type to some tables, and return its name."""
+        rng = self.rng
+        if rng.random() < 0.6:
+            return []
+        column = Column(draft.made, f"k{draft.made}", rng.choice([kind for kind in IN_KEYS if kind in kinds]))
+        draft.made += 1
+        draft.columns.insert(rng.randrange(len(draft.columns) + 1), column)
+        return [column.name]
 
     def _function(self, column: Column) -> str:
         names = ["last_non_null_value", "last_value", "first_value", "first_non_null_value"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from paimon_core import Table
@@ -212,7 +213,7 @@ class Player:
         table = Table.open(self.paths[name]).to_arrow(filter=own_filter)
         one: list[str] = []
         if table.num_rows:  # PySpark creates no DataFrame of an empty table with nested timestamps
-            self.spark.createDataFrame(table.combine_chunks(), schema=schema).createOrReplaceTempView("stored")
+            self.spark.createDataFrame(_without_offsets(table), schema=schema).createOrReplaceTempView("stored")
             one = self._rows("SELECT * FROM stored")
         other = self._rows(self.model.text(text))
         said = f"Table.open({name}).to_arrow(filter={own_filter!r})"
@@ -266,6 +267,14 @@ class Player:
             text = f"SELECT CAST(struct(*) AS STRING) FROM ({text})"
         rows = sorted(repr(tuple(row)) for row in self.spark.sql(text).collect())
         return [row.replace("-0.0", "0.0") for row in rows] if zeros else rows
+
+
+def _without_offsets(table: pa.Table) -> pa.Table:
+    """Return a table whose arrays begin where their buffers begin: PySpark refuses some others."""
+    with pa.BufferOutputStream() as sink:
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table.combine_chunks())
+        return pa.ipc.open_stream(sink.getvalue()).read_all()
 
 
 def condition(error: Exception) -> str:

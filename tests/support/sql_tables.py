@@ -51,7 +51,16 @@ IN_PARTITIONS = {
     "INT": ["0", "-7", "2147483647"],
     "DATE": ["DATE'0001-01-03'", "DATE'2026-02-28'"],
     "BOOLEAN": ["true", "false"],
+    "TINYINT": ["-128Y", "3Y"],
+    "SMALLINT": ["-32768S", "300S"],
+    "BIGINT": ["-9223372036854775807L", "12345678901L", "0L"],
+    "DECIMAL(5, 2)": ["1.50BD", "-999.99BD", "0.00BD"],
+    "DECIMAL(38, 10)": ["1234567890123456789012345678.0123456789BD", "0.5BD"],
+    "VARCHAR(5)": ["''", "'a b'", "'ä/=%'"],
+    "TIMESTAMP": ["TIMESTAMP'1969-12-31 23:59:59.999999'", "TIMESTAMP'2026-03-29 02:30:00'"],
+    "TIMESTAMP_NTZ": ["TIMESTAMP_NTZ'1969-12-31 23:59:59.999999'", "TIMESTAMP_NTZ'2026-03-29 02:30:00'"],
 }
+OFTEN_IN_PARTITIONS = ["STRING", "STRING", "STRING", "INT", "INT", "DATE", "DATE", "BOOLEAN"]
 WIDER = {
     "TINYINT": ["SMALLINT", "INT", "BIGINT", "DOUBLE"],
     "SMALLINT": ["INT", "BIGINT", "FLOAT"],
@@ -109,7 +118,8 @@ class RandomTable:
             self.columns.append(self.column())
         self.partitions = self.rng.choice([0, 0, 1, 2])
         for _ in range(self.partitions):
-            self.columns.append(Column(self.made, f"p{self.made}", self.rng.choice([*IN_PARTITIONS, "STRING"])))
+            kinds = [kind for kind in (*IN_PARTITIONS, *OFTEN_IN_PARTITIONS) if kind in self.kinds]
+            self.columns.append(Column(self.made, f"p{self.made}", self.rng.choice(kinds)))
             self.made += 1
         self.names: list[str] = []
 
