@@ -78,7 +78,7 @@ IN_KEYS = ("BOOLEAN", "TINYINT", "SMALLINT", "BIGINT", "DECIMAL(5, 2)", "DECIMAL
 IN_KEYS += ("BINARY", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
 """Types of the columns that, with `id`, are keys or choose a bucket: Spark compares zeros of floats otherwise."""
 NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE")
-LITERAL = re.compile(r"^CAST\((.*) AS \w+\)$")
+LITERAL = re.compile(r"^CAST\((.*) AS \w+(?:\([0-9, ]+\))?\)$")
 UPPER = re.compile(r"`c(\d+)`")
 TWICE = re.compile(r"CAST\(CAST\(((?:[^()]|\([^()]*\))*) AS (\w+(?:\([0-9, ]+\))?)\) AS \2\)")
 """A cast to a type in a cast to the same type."""
