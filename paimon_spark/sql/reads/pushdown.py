@@ -7,7 +7,7 @@ must be equivalent to its filter.
 
 import datetime as dt
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, TypeAlias
 
@@ -30,7 +30,7 @@ from paimon_core.engine import (
 )
 from paimon_core.errors import InvalidInputError
 from paimon_core.types.columns import find_column
-from paimon_core.types.datatype import INTEGER_ROOTS, TEXT_ROOTS, AtomicType, DataField
+from paimon_core.types.datatype import BINARY_ROOTS, INTEGER_ROOTS, TEXT_ROOTS, AtomicType, DataField
 from paimon_spark.types import finer_than_spark
 
 Tree: TypeAlias = dict[str, Any]
@@ -43,9 +43,15 @@ _CONSTANTS = {"ALWAYS_TRUE": TRUE, "ALWAYS_FALSE": FALSE}
 _TYPES = {
     "date": {"DATE"}, "timestamp": {"TIMESTAMP_LTZ"}, "timestamp_ntz": {"TIMESTAMP"}, "boolean": {"BOOLEAN"},
     "float": {"FLOAT"}, "double": {"DOUBLE"}, "decimal": {"DECIMAL"}, "string": set(TEXT_ROOTS),
+    "binary": set(BINARY_ROOTS),
     "byte": set(INTEGER_ROOTS), "short": set(INTEGER_ROOTS), "integer": set(INTEGER_ROOTS), "long": set(INTEGER_ROOTS),
 }  # fmt: skip
 """The column types with which a literal of a Spark type may be compared."""
+_PARSERS: dict[str, Callable[[str], Any]] = {
+    "boolean": lambda text: text == "true", "string": str, "binary": bytes.fromhex, "decimal": Decimal,
+    "float": lambda text: float(np.float32(text)), "double": float,
+}  # fmt: skip
+"""By Spark type, how the text of a literal becomes a value; all others are whole numbers."""
 _VARIANT = "\0variant_get"
 """The prefix of a name that stands for values in variants."""
 _EPOCH = dt.datetime(1970, 1, 1)
@@ -165,7 +171,10 @@ class _Translation:
 
     def _test(self, op: Any, args: Sequence[Tree]) -> Predicate:
         if op in _TEXT_TESTS:
-            return Leaf(_TEXT_TESTS[op], *self._compared(args[0], args[1:], nulls=False))
+            name, values = self._compared(args[0], args[1:], nulls=False)
+            if not all(isinstance(value, str) for value in values):  # Spark tests beginnings of binaries, too
+                raise _Untranslatable
+            return Leaf(_TEXT_TESTS[op], name, values)
         if op == "IN":
             return Leaf("in", *self._compared(args[0], args[1:], nulls=True))
         if op not in _COMPARISONS:
@@ -241,20 +250,9 @@ def _value(literal: Tree, field: DataField) -> Any:
         return None
     if not isinstance(field.type, AtomicType) or field.type.root not in _TYPES.get(kind, ()):
         raise _Untranslatable
-    match kind:
-        case "boolean":
-            return text == "true"
-        case "string":
-            return text
-        case "decimal":
-            return Decimal(text)
-        case "float":
-            return float(np.float32(text))
-        case "double":
-            return float(text)
-        case "timestamp" | "timestamp_ntz":
-            try:
-                return _EPOCH + dt.timedelta(microseconds=int(text))
-            except OverflowError:
-                raise _Untranslatable from None
-    return int(text)
+    if kind not in ("timestamp", "timestamp_ntz"):
+        return _PARSERS.get(kind, int)(text)
+    try:
+        return _EPOCH + dt.timedelta(microseconds=int(text))
+    except OverflowError:
+        raise _Untranslatable from None

@@ -8,11 +8,11 @@ import pytest
 from paimon_core import Table
 from paimon_spark.sql.reads.scan import ScanHandler
 
-COLUMNS = "id BIGINT, p STRING, `a.b` INT, d DATE, ts TIMESTAMP_NTZ, lt TIMESTAMP, dec DECIMAL(10, 2)"
+COLUMNS = "id BIGINT, p STRING, `a.b` INT, d DATE, ts TIMESTAMP_NTZ, lt TIMESTAMP, dec DECIMAL(10, 2), b BINARY"
 VALUES = """
-(1, 'a', 10, DATE'2020-01-01', TIMESTAMP_NTZ'2020-01-01 10:00:00', TIMESTAMP'2020-01-01 10:00:00', 1.5),
-(2, 'b', 20, DATE'2021-01-01', TIMESTAMP_NTZ'2021-01-01 10:00:00', TIMESTAMP'2021-01-01 10:00:00', 2.5),
-(3, NULL, NULL, NULL, NULL, NULL, NULL)
+(1, 'a', 10, DATE'2020-01-01', TIMESTAMP_NTZ'2020-01-01 10:00:00', TIMESTAMP'2020-01-01 10:00:00', 1.5, X'61ff'),
+(2, 'b', 20, DATE'2021-01-01', TIMESTAMP_NTZ'2021-01-01 10:00:00', TIMESTAMP'2021-01-01 10:00:00', 2.5, X'7f'),
+(3, NULL, NULL, NULL, NULL, NULL, NULL, X'')
 """
 
 
@@ -37,7 +37,7 @@ def test_metadata_columns_are_selected_by_name_only(table):
     assert [(row[0], *row[2:]) for row in rows] == [(1, "a", 0, 0), (2, "b", 0, 0)]
     assert all(f"/t/p={row[2]}/bucket-0/data-" in row[1] for row in rows)
     assert table("SELECT __paimon_bucket FROM t") == [(0,)] * 3
-    assert len(table("SELECT * FROM t")[0]) == 7
+    assert len(table("SELECT * FROM t")[0]) == 8
 
 
 FILTERS = {
@@ -60,6 +60,11 @@ FILTERS = {
     "dec = 2.5 OR `a.b` = 10": [1, 2],
     "id = 2.0": [2],
     "CAST(id AS STRING) = '2'": [2],
+    "b = X'61FF'": [1],
+    "b > X'6200' OR b = X''": [2, 3],
+    "b <= X'61FF'": [1, 3],
+    "b NOT IN (X'7F', X'00')": [1, 3],
+    "startswith(b, X'61')": [1],
 }
 
 
@@ -68,6 +73,17 @@ def test_filters_return_rows_that_match(table):
     rows = table(" UNION ALL ".join(parts))
     for n, (condition, ids) in enumerate(FILTERS.items()):
         assert sorted(id_ for number, id_ in rows if number == n) == ids, condition
+
+
+@pytest.mark.parametrize("kind", ["BINARY", "STRING", "DECIMAL(38, 10)"])
+def test_key_of_any_type_chooses_its_bucket(sql, kind):
+    options = "TBLPROPERTIES ('primary-key' = 'k', 'bucket' = '16')"
+    sql(f"CREATE TABLE k (k {kind} NOT NULL, n INT) {options}")
+    sql(f"INSERT INTO k SELECT CAST(CAST(id AS STRING) AS {kind}), id FROM range(100)")
+    one = f"SELECT n FROM k WHERE k = CAST('42' AS {kind})"
+    assert sql(one) == [(42,)]
+    explained = "\n".join(row[0] for row in sql(f"EXPLAIN {one}"))
+    assert "1 of 16" in explained, explained
 
 
 @pytest.mark.versions
