@@ -70,7 +70,20 @@ APPEND = [
     {"row-tracking.enabled": "true", "data-evolution.enabled": "true"},
     {"row-tracking.enabled": "true", "data-evolution.enabled": "true", "deletion-vectors.enabled": "true"},
 ]
-KEYED = [{"bucket": "1"}, {"bucket": "2"}, {"bucket": "2", "deletion-vectors.enabled": "true"}, {"bucket": "-1"}]
+KEYED = [
+    {"bucket": "1"},
+    {"bucket": "5"},
+    {"bucket": "2", "deletion-vectors.enabled": "true"},
+    {"bucket": "-1"},
+    {"bucket": "-1", "dynamic-bucket.target-row-num": "3"},
+]
+UNSEEN = [
+    {"manifest.target-file-size": "1 kb", "manifest.merge-min-count": "2"},
+    {"metadata.stats-dense-store": "false"},
+    {"partition.legacy-name": "false"},
+    {"snapshot.num-retained.min": "1", "snapshot.num-retained.max": "2"},
+]
+"""Options of tables that change files and snapshots, but no rows."""
 ENGINES = ["", "", "", "deduplicate", "deduplicate", "deduplicate", "first-row", "partial-update", "aggregation"]
 ORDERED = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL(5, 2)", "DECIMAL(18, 4)", "STRING", "DATE")
 """Types of columns for MIN, MAX and sequences."""
@@ -229,6 +242,13 @@ class Drawing:
             options["file.format"] = file_format
         if not engine or (engine != "first-row" and "deletion-vectors.enabled" not in options):
             options |= rng.choice([{}, {"write-only": "true"}, {COMPACTION_TRIGGER: "2"}])
+        if keyed and engine and options["bucket"] == "5":
+            options["bucket-key"] = rng.choice(["id", *keyed])
+        if engine and "deletion-vectors.enabled" not in options and rng.random() < 0.2:
+            producers = {"first-row": ["lookup"], "deduplicate": ["lookup", "full-compaction", "input"]}
+            options["changelog-producer"] = rng.choice(producers.get(engine, ["lookup", "full-compaction"]))
+        if rng.random() < 0.3:
+            options |= rng.choice(UNSEEN)
         if rng.random() < 0.15:
             options["file-index.bloom-filter.columns"] = "id"
         if rng.random() < 0.1:
@@ -509,7 +529,7 @@ class Drawing:
         options = draft.definition.options
         if not draft.is_keyed and options.get("bucket", "-1") == "-1" and "data-evolution.enabled" not in options:
             texts += [f"CALL sys.compact(table => '{mark}', order_strategy => 'order', order_by => 'id')"]
-        if options.get("bucket") in ("1", "2"):
+        if options.get("bucket") in ("1", "2", "5"):
             texts += [f"CALL sys.rescale(table => '{mark}', bucket_num => {self.rng.randrange(1, 5)})"]
         if not any(kind.startswith(("TIMESTAMP", "CHAR")) for kind in draft.kinds):
             kind = self.rng.choice(["orc", "avro", "parquet"])
