@@ -43,6 +43,15 @@ def instant(text: str, spark: SparkSession) -> int | None:
     return None if millis is None else int(millis)
 
 
+def in_utc(text: str, spark: SparkSession) -> str:
+    """Return a date and time in the session's time zone as a time in UTC, with its zone; any other text as it is."""
+    micros = spark.sql("SELECT unix_micros(try_cast(:value AS TIMESTAMP_LTZ))", {"value": text}).collect()[0][0]
+    try:
+        return text if micros is None else f"{datetime(1970, 1, 1) + timedelta(microseconds=micros)}Z"
+    except OverflowError:  # Python's years end at 9999
+        return text
+
+
 def in_session_zone(options: Mapping[str, str], session: Callable[[], SparkSession]) -> dict[str, str]:
     """Return the options of a read with every time as epoch milliseconds.
 

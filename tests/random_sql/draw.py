@@ -548,7 +548,10 @@ class Drawing:
         where = " AND ".join(f"t.`{n}` = {value}" for n, value in values.items())
         literals = ", ".join(f"{n} = {literal(value)}" for n, value in values.items())
         dropped = f"ALTER TABLE {mark} DROP IF EXISTS PARTITION ({literals})"
-        self._add("drop", draft, text=rng.choice([dropped, f"DELETE FROM {mark} t WHERE {where}"]), where=where)
+        texts = [dropped]
+        if draft.deletable or "changelog-producer" not in draft.definition.options:  # a changelog needs each row
+            texts += [f"DELETE FROM {mark} t WHERE {where}"]
+        self._add("drop", draft, text=rng.choice(texts), where=where)
 
     def _tag(self, draft: Draft) -> None:
         """Tag the table after a commit, so that the tag has the newest columns."""

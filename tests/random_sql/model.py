@@ -219,9 +219,11 @@ class SparkModel:
             structs: the names of fields of each struct that gets new fields, by its path.
         """
         expressions = []
-        for n, _ in self.rows[name].columns:
+        for n, kind in self.rows[name].columns:
             top = f"`{n}`"
-            if top in values:
+            if values.get(top) == "NULL":  # without a type, an INSERT would refuse it in the store assignment STRICT
+                expressions.append(f"CAST(NULL AS {kind})")
+            elif top in values:
                 expressions.append(values[top])
             elif any(path.startswith(f"{top}.") for path in values):
                 fields = (f"'{f}', {values.get(f'{top}.`{f}`', f't.{top}.`{f}`')}" for f in structs[top])

@@ -51,7 +51,7 @@ OF_VALUES = {
     "NUMERIC_VALUE_OUT_OF_RANGE",
 }
 """Errors that the value of a row causes."""
-REFUSED = (r"REPLACE WHERE",)
+REFUSED = ("REPLACE WHERE", "the condition of this overwrite", "cannot translate expression to source filter")
 """Messages with which statements are refused that a table of Spark would run (docs/reference/sql)."""
 
 

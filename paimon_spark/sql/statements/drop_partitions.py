@@ -8,7 +8,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from paimon_core import FormatTable, Table
+from paimon_core import FormatTable, Table, TableSchema
 from paimon_core.engine import PartitionText, live_entries, partition_predicate, partition_values
 from paimon_core.errors import UnsupportedError
 from paimon_core.options.bucket import PARTITION_DEFAULT_NAME
@@ -16,6 +16,7 @@ from paimon_spark.sql.bridge.catalogs import open_any_kind
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.bridge.spark_errors import analysis_error
 from paimon_spark.sql.statements.tokens import Cursor, SyntaxMismatch
+from paimon_spark.times import in_utc
 
 _COMMAND = "ALTER TABLE ... DROP PARTITION"
 _TYPED = ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ")
@@ -58,9 +59,9 @@ class DropPartitionsStatement:
         """
         table, _ = open_any_kind(jvm, spark, self.table, _COMMAND)
         assert isinstance(table, Table | FormatTable)
-        null_name = table.schema.options.value(PARTITION_DEFAULT_NAME)
         partitions = [
-            partition_values(table.schema, _texts(spec, null_name), _COMMAND, table.path) for spec in self.specs
+            partition_values(table.schema, _texts(spec, table.schema, spark), _COMMAND, table.path)
+            for spec in self.specs
         ]
         missing = [spec for spec, values in zip(self.specs, partitions, strict=True) if not _exists(table, values)]
         if missing and not self.ignore:
@@ -144,8 +145,18 @@ def _digits(cursor: Cursor) -> tuple[str, str]:
     return match[1], match[2].upper()
 
 
-def _texts(spec: Spec, null_name: str) -> list[PartitionText]:
-    return [PartitionText(n, null_name) if t is None else PartitionText(n, t, quoted=True) for n, t in spec.items()]
+def _texts(spec: Spec, schema: TableSchema, spark: SparkSession) -> list[PartitionText]:
+    """Return the values of a partition for `partition_values`, which takes instants with their zone."""
+    null_name = schema.options.value(PARTITION_DEFAULT_NAME)
+    instants = {
+        field.name.lower() for field in schema.partition_fields if getattr(field.type, "root", None) == "TIMESTAMP_LTZ"
+    }
+    return [
+        PartitionText(n, null_name)
+        if text is None
+        else PartitionText(n, in_utc(text, spark) if n.lower() in instants else text, quoted=True)
+        for n, text in spec.items()
+    ]
 
 
 def _exists(table: Table | FormatTable, values: dict[str, object]) -> bool:

@@ -52,6 +52,7 @@ TYPES = {
     "DECIMAL(10, 2)": "1.50BD",
     "STRING": "'a/b=c'",
     "TIMESTAMP_NTZ": "TIMESTAMP_NTZ'2024-01-01 01:02:03.5'",
+    "TIMESTAMP": "TIMESTAMP'2024-01-01 01:02:03.000005'",
 }
 
 
@@ -76,6 +77,19 @@ def test_partitions_are_dropped_by_one_column_of_every_type(sql, kind):
     sql(f"INSERT INTO t VALUES (1, {literal}, 1), (2, {literal}, 2), (3, NULL, 1)")
     sql(f"ALTER TABLE t DROP PARTITION (p = {literal})")
     assert sql("SELECT id FROM t") == [(3,)]
+
+
+@pytest.mark.parametrize("literal", ["TIMESTAMP'2026-10-25 01:30:00.5'", "'2026-10-25 01:30:00.5'"])
+def test_instants_in_partitions_have_the_zone_of_the_session(sql, literal):
+    sql.spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        sql("CREATE TABLE t (id BIGINT, p TIMESTAMP, q INT) PARTITIONED BY (p, q)")
+        sql("INSERT INTO t VALUES (1, TIMESTAMP'2026-10-25 01:30:00.5', 1), (2, TIMESTAMP'2026-10-25 05:30:00.5Z', 2)")
+        sql("INSERT INTO t VALUES (3, TIMESTAMP'2026-10-25 01:30:00.5Z', 1)")
+        sql(f"ALTER TABLE t DROP PARTITION (p = {literal})")
+        assert sql("SELECT id FROM t") == [(3,)]
+    finally:
+        sql.spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
 @pytest.mark.more
