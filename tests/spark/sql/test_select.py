@@ -75,6 +75,7 @@ def test_filters_return_rows_that_match(table):
         assert sorted(id_ for number, id_ in rows if number == n) == ids, condition
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("kind", ["BINARY", "STRING", "DECIMAL(38, 10)"])
 def test_key_of_any_type_chooses_its_bucket(sql, kind):
     options = "TBLPROPERTIES ('primary-key' = 'k', 'bucket' = '16')"
