@@ -221,7 +221,7 @@ class SparkModel:
         expressions = []
         for n, kind in self.rows[name].columns:
             top = f"`{n}`"
-            if values.get(top) == "NULL":  # without a type, an INSERT would refuse it in the store assignment STRICT
+            if values.get(top) == "NULL" and "CHAR" in kind[:7]:  # the check of its length accepts it under STRICT
                 expressions.append(f"CAST(NULL AS {kind})")
             elif top in values:
                 expressions.append(values[top])
