@@ -21,9 +21,12 @@ from paimon_spark.times import in_utc
 _COMMAND = "ALTER TABLE ... DROP PARTITION"
 _TYPED = ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ")
 _WITH_SUFFIX = re.compile(r"([0-9]+)(Y|S|L|F|D|BD)", re.IGNORECASE)
-_BITS = {"Y": 7, "S": 15, "L": 63}
 Spec = dict[str, str | None]
 """Texts of values by partition column; `None`: NULL."""
+
+
+class _Literal(str):
+    """A literal of SQL, which Spark converts to text."""
 
 
 @dataclass(frozen=True)
@@ -118,31 +121,23 @@ def _value(cursor: Cursor) -> str | None:
     for word in ("TRUE", "FALSE"):
         if cursor.accept(word):
             return word.lower()
-    if any(cursor.accept(word) for word in _TYPED) or cursor.next.kind == "string":
+    for word in _TYPED:
+        if cursor.accept(word):
+            mismatch, text = cursor.mismatch(), cursor.text()
+            if re.search(r"['\\]", text):
+                raise mismatch
+            return _Literal(f"{word}'{text}'")
+    if cursor.next.kind == "string":
         return cursor.text()
-    return _number(cursor, "-" if cursor.accept("-") else "")
+    number = ("-" if cursor.accept("-") else "") + _digits(cursor)
+    return _Literal(f"{number}.{_digits(cursor)}" if number[-1].isdigit() and cursor.accept(".") else number)
 
 
-def _number(cursor: Cursor, sign: str) -> str:
-    """Parse digits with a fraction or the suffix of a type. Raises SyntaxMismatch for a number outside its type."""
-    whole, suffix = _digits(cursor)
-    if suffix in _BITS and int(whole) > 2 ** _BITS[suffix] - (not sign):
-        raise cursor.mismatch()
-    if suffix or not cursor.accept("."):
-        return sign + whole
-    fraction, suffix = _digits(cursor)
-    if suffix in _BITS:
-        raise cursor.mismatch()
-    return f"{sign}{whole}.{fraction}"
-
-
-def _digits(cursor: Cursor) -> tuple[str, str]:
-    """Return digits and the suffix that follows them, in upper case."""
-    match = _WITH_SUFFIX.fullmatch(cursor.next.text) if cursor.next.kind == "name" else None
-    if match is None:
-        return cursor.digits(), ""
-    cursor.skip()
-    return match[1], match[2].upper()
+def _digits(cursor: Cursor) -> str:
+    """Return digits with the suffix of a type, if they have one."""
+    if cursor.next.kind == "name" and _WITH_SUFFIX.fullmatch(cursor.next.text):
+        return cursor.name()
+    return cursor.digits()
 
 
 def _texts(spec: Spec, schema: TableSchema, spark: SparkSession) -> list[PartitionText]:
@@ -151,12 +146,15 @@ def _texts(spec: Spec, schema: TableSchema, spark: SparkSession) -> list[Partiti
     instants = {
         field.name.lower() for field in schema.partition_fields if getattr(field.type, "root", None) == "TIMESTAMP_LTZ"
     }
-    return [
-        PartitionText(n, null_name)
-        if text is None
-        else PartitionText(n, in_utc(text, spark) if n.lower() in instants else text, quoted=True)
-        for n, text in spec.items()
-    ]
+    texts = []
+    for name, text in spec.items():
+        if text is None:
+            texts.append(PartitionText(name, null_name))
+            continue
+        if isinstance(text, _Literal):  # 3D means '3.0' in a column of texts
+            text = spark.sql(f"SELECT CAST({text} AS STRING)").collect()[0][0]
+        texts.append(PartitionText(name, in_utc(text, spark) if name.lower() in instants else text, quoted=True))
+    return texts
 
 
 def _exists(table: Table | FormatTable, values: dict[str, object]) -> bool:

@@ -79,6 +79,19 @@ def test_partitions_are_dropped_by_one_column_of_every_type(sql, kind):
     assert sql("SELECT id FROM t") == [(3,)]
 
 
+def test_literals_mean_the_same_texts_for_one_column_and_for_all(sql):
+    literals = ["3D", "1.50BD", "007", "-0", "100000000D", "1.10F", "DATE'2024-1-2'", "true", "'007'"]
+    sql("CREATE TABLE t (id INT, p STRING, q INT) PARTITIONED BY (p, q)")
+    for literal in literals:
+        sql("DELETE FROM t")
+        sql(f"INSERT INTO t SELECT 1, CAST({literal} AS STRING), n FROM VALUES (1), (2) AS v(n)")
+        sql("INSERT INTO t VALUES (2, '3', 1), (2, '7', 2), (2, '1.5', 1)")
+        sql(f"ALTER TABLE t DROP PARTITION (p = {literal}, q = 1)")
+        assert sql("SELECT count(*) FROM t WHERE id = 1") == [(1,)], literal
+        sql(f"ALTER TABLE t DROP PARTITION (p = {literal})")
+        assert sql("SELECT count(*) FROM t WHERE id = 1") == [(0,)], literal
+
+
 @pytest.mark.parametrize("literal", ["TIMESTAMP'2026-10-25 01:30:00.5'", "'2026-10-25 01:30:00.5'"])
 def test_instants_in_partitions_have_the_zone_of_the_session(sql, literal):
     sql.spark.conf.set("spark.sql.session.timeZone", "America/New_York")
