@@ -37,7 +37,7 @@ from paimon_spark.feed_request import request_of
 from paimon_spark.internals import is_classic
 from paimon_spark.options import catalog_option, with_changed_options
 from paimon_spark.sql.bridge.catalogs import install, stored_schema
-from paimon_spark.sql.bridge.conversions import java_array, text_array
+from paimon_spark.sql.bridge.conversions import java_array, text_array, texts_of
 from paimon_spark.sql.bridge.endpoints import CatalogEndpoint
 from paimon_spark.sql.bridge.handler import handler_of
 from paimon_spark.sql.bridge.interrupts import cancel_jobs_on_interrupt
@@ -276,11 +276,11 @@ class CatalogHandler(ViewHandler, CatalogEndpoint):
         """Create a table with the columns, partitions and properties of another table; `info` has more properties."""
         unset, prefix = ("location", "provider", "external"), "option."  # properties that only another catalog uses
         stored = stored_schema(source)
-        copied = {str(key): str(value) for key, value in source.properties().items()}
+        copied = texts_of(self.jvm, source.properties())
         if stored is None:  # options of another format have no meaning here
             copied = {key: value for key, value in copied.items() if key == "comment"}
         properties = {k: v for k, v in copied.items() if k not in unset and not k.startswith(prefix)}
-        properties |= {str(key): str(value) for key, value in info.properties().items()}
+        properties |= texts_of(self.jvm, info.properties())
         schema = self._schema(identifier, source.columns(), source.partitioning(), properties)
         if stored is not None:  # Spark's columns lack text lengths and some types
             schema = replace(schema, fields=TableSchema.from_json(stored.encode(), "the source").fields)
@@ -430,7 +430,7 @@ class CatalogHandler(ViewHandler, CatalogEndpoint):
         located: bool = False,
     ) -> Schema:
         """Return the schema in a statement. ``located``: True if LOCATION may name a directory outside the database."""
-        declared = {str(key): str(value) for key, value in properties.items()}
+        declared = {**properties} if isinstance(properties, dict) else texts_of(self.jvm, properties)
         location = self.catalog.location(self._identifier(self._parts(identifier)))
         elsewhere = not same_directory(declared.get("location", location), location)
         if elsewhere and located and self.catalog.has_locations:

@@ -40,6 +40,12 @@ def java_map(jvm: Jvm, values: Mapping[str, str]) -> Any:
     return jvm.call("Trees", "collection", json.dumps(dict(values)))
 
 
+def texts_of(jvm: Jvm, values: Any) -> dict[str, str]:
+    """Return the texts of a ``java.util.Map`` of texts. Cost: one call, where iteration costs one or more for each."""
+    texts: dict[str, str] = json.loads(jvm.call("Trees", "texts", values))
+    return texts
+
+
 def java_struct(jvm: Jvm, schema: StructType) -> Any:
     """Return a schema as Java's StructType."""
     return java_session(jvm.spark).parseDataType(schema.json())

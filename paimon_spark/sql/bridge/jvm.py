@@ -69,11 +69,13 @@ class Jvm:
         return getattr(getattr(self.type(package), f"{simple_name}$"), "MODULE$")
 
     def is_called_by(self, class_name: str, method: str) -> bool:
-        """Return True if a method of a Spark class is on the stack of the JVM thread that called Python."""
-        frames = self.java.java.lang.Thread.currentThread().getStackTrace()
-        return any(
-            frame.getMethodName() == method and frame.getClassName().endswith(f".{class_name}") for frame in frames
-        )
+        """Return True if a method of a Spark class is on the stack of the JVM thread that called Python.
+
+        Args:
+            class_name: the class, without its package.
+            method: the method.
+        """
+        return bool(self.call("Sessions", "isCalledBy", class_name, method))
 
     @cached_property
     def bridge(self) -> Any:

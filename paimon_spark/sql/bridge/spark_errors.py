@@ -24,12 +24,12 @@ def analysis_error(jvm: Jvm, name: str, *arguments: Any) -> Py4JJavaError:
 
 def unsupported(jvm: Jvm, message: str) -> Py4JJavaError:
     """Return an UnsupportedOperationException."""
-    return Py4JJavaError(message, jvm.java.java.lang.UnsupportedOperationException(message))
+    return Py4JJavaError(message, jvm.type("java.lang.UnsupportedOperationException")(message))
 
 
 def illegal(jvm: Jvm, message: str) -> Py4JJavaError:
     """Return an IllegalArgumentException."""
-    return Py4JJavaError(message, jvm.java.java.lang.IllegalArgumentException(message))
+    return Py4JJavaError(message, jvm.type("java.lang.IllegalArgumentException")(message))
 
 
 def syntax_error(jvm: Jvm, text: str, line: int, column: int, near: str) -> Py4JJavaError:

@@ -8,7 +8,7 @@ from py4j.protocol import Py4JJavaError
 from paimon_core import Catalog
 from paimon_core.engine import SYSTEM_DATABASE
 from paimon_core.errors import AlreadyExistsError, InvalidInputError, UnsupportedError
-from paimon_spark.sql.bridge.conversions import java_array, java_map, text_array
+from paimon_spark.sql.bridge.conversions import java_array, java_map, text_array, texts_of
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.bridge.spark_errors import analysis_error
 
@@ -44,17 +44,22 @@ class DatabaseHandler:
 
     def database_exists(self, namespace: Any) -> bool:
         """Return True if the database exists."""
-        parts = list(namespace)
+        return self._exists(list(namespace))
+
+    def _exists(self, parts: list[str]) -> bool:
         return len(parts) == 1 and (parts[0] == SYSTEM_DATABASE or parts[0] in self.databases())
 
     def load_database(self, namespace: Any) -> Any:
         """Return the properties of a database. Raise NoSuchNamespaceException if it is missing."""
-        self._check_exists(namespace)
-        if namespace[0] == SYSTEM_DATABASE:
+        parts = list(namespace)
+        if not self._exists(parts):
+            raise self.no_such_database(namespace)
+        name = parts[0]
+        if name == SYSTEM_DATABASE:
             return java_map(self.jvm, {"comment": "system tables of the catalog"})
-        pending = self.default_pending and namespace[0] == DEFAULT_DATABASE
-        properties = {} if pending else self.catalog.database_properties(namespace[0])
-        return java_map(self.jvm, {**properties, _LOCATION: self._directory(namespace[0])})
+        pending = self.default_pending and name == DEFAULT_DATABASE
+        properties = {} if pending else self.catalog.database_properties(name)
+        return java_map(self.jvm, {**properties, _LOCATION: self._directory(name)})
 
     def create_database(self, namespace: Any, metadata: Any) -> None:
         """Create a database. Raise NamespaceAlreadyExistsException if it exists."""
@@ -62,7 +67,8 @@ class DatabaseHandler:
             raise UnsupportedError(f"database {'.'.join(namespace)!r}: databases of a warehouse are not nested")
         if namespace[0] == SYSTEM_DATABASE:  # some versions of Spark ask first whether it exists
             raise analysis_error(self.jvm, "NamespaceAlreadyExistsException", namespace)
-        properties = {str(key): str(value) for key, value in metadata.items() if key != _OWNER}
+        properties = texts_of(self.jvm, metadata)
+        properties.pop(_OWNER, None)
         self._check_location(namespace[0], properties.pop(_LOCATION, None))
         self.create_default()
         try:

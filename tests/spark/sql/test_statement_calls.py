@@ -3,6 +3,8 @@
 from collections import Counter
 
 import pytest
+from py4j.clientserver import JavaClient
+from py4j.protocol import MEMORY_COMMAND_NAME
 
 from paimon_core.fileio.fileio import FileIO
 from paimon_spark.sql.bridge.handler import Handler
@@ -20,6 +22,12 @@ STATEMENTS = {
 }
 """The most calls of Python and of the store, by statement. A statement reads no manifest twice, and a
 query reads none that another query has read."""
+CREATES = {
+    "CREATE TABLE new (k BIGINT NOT NULL, v STRING) TBLPROPERTIES ('primary-key' = 'k')": 110,
+    "DROP TABLE new": 40,
+    "DROP TABLE IF EXISTS new": 30,
+}
+"""The most calls of the JVM, by statement: a stack or a list of the JVM is one call, not one for each element."""
 NAMES = ("read", "open", "write", "create", "create_exclusive", "sync", "exists", "list", "delete")
 
 
@@ -59,3 +67,22 @@ def test_small_statements_need_few_calls(sql, counted):
         assert max(reads.values(), default=0) <= 1, (statement, reads)
     more = {text: n for text, n in found.items() if any(a > b for a, b in zip(n, STATEMENTS[text], strict=True))}
     assert not more, found
+
+
+def test_statements_of_definition_need_few_calls_of_jvm(sql, monkeypatch):
+    for statement in CREATES:
+        sql(statement)
+    calls, send = [], JavaClient.send_command
+
+    def counting(self, command, *more, **named):
+        if not command.startswith(MEMORY_COMMAND_NAME):  # objects that were freed meanwhile
+            calls.append(command)
+        return send(self, command, *more, **named)
+
+    monkeypatch.setattr(JavaClient, "send_command", counting)
+    found = {}
+    for statement in CREATES:
+        calls.clear()
+        sql(statement)
+        found[statement] = len(calls)
+    assert {text: n for text, n in found.items() if n > CREATES[text]} == {}

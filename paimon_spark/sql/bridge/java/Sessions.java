@@ -19,6 +19,21 @@ public class Sessions {
     return found.isDefined() ? (SparkSession) found.get() : otherwise;
   }
 
+  /**
+   * Return true if a method of a Spark class is on the stack of this thread.
+   *
+   * @param className the class, without its package
+   */
+  public static boolean isCalledBy(String className, String method) {
+    StackTraceElement[] frames = Thread.currentThread().getStackTrace();
+    for (int i = 0; i < frames.length; i++) {
+      if (frames[i].getMethodName().equals(method) && frames[i].getClassName().endsWith("." + className)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   /** Return the session of this thread, else the default session, which serves new threads; null: there is neither. */
   static SparkSession current() {
     Option found = SparkSession$.MODULE$.getDefaultSession();

@@ -139,6 +139,11 @@ public class Trees {
     return json(names);
   }
 
+  /** The texts of a map, as a JSON object. */
+  public static String texts(java.util.Map values) {
+    return json(values);
+  }
+
   /** An ArrayList or a HashMap, for Python. */
   public static Object collection(String json) {
     return parsed(json);
