@@ -1,6 +1,6 @@
 # Two commands on a fresh machine: `make demo` and `make test`, in at most twelve minutes on two cores. They need Python >= 3.10 and Java 17 or 21.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-more test-minutes test-slow test-places test-places-quick test-stores test-spark test-floors test-floors-core test-floors-spark test-continuation wheels check bench docs clean
+.PHONY: help demo test test-all test-more test-minutes test-slow test-places test-places-quick test-stores test-spark test-core test-floors test-floors-core test-floors-spark test-continuation wheels check bench docs clean
 SHELL := /bin/sh
 VENV ?= .venv
 PY := $(VENV)/bin/python
@@ -14,7 +14,7 @@ RUN = env -u PYTHONDONTWRITEBYTECODE PYSPARK_PYTHON=$(CURDIR)/$(1)/bin/python PY
 TEST_RUN = TMPDIR=$$(.ci/scratch) $(call RUN,$(1))
 # The tests of Spark that the oldest versions repeat; a Spark between the oldest and the newest repeats fewer.
 ELSEWHERE = (versions or (everywhere and not more)) and not slow
-BETWEEN = versions and not (more or slow)
+BETWEEN = versions and not slow
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1  -  \2/p' Makefile
@@ -55,13 +55,13 @@ test: $(VENV)/.test  ## every feature once, every property with few draws: at mo
 test-all: $(VENV)/.test  ## what `make test` leaves out: marked more, Python 3.10, other Sparks, oldest dependencies
 	@.ci/test-all
 
-test-more: $(VENV)/.test  ## the tests marked more; PART=1/4 a quarter of them
+test-more: $(VENV)/.test  ## the tests marked more; PART=1/4 a quarter of them, as of the other targets below
 	@.ci/java
 	@$(PYTEST) --durations=30 -m "more and not (slow or places)" --part $(PART) $(T)
 
 test-minutes: $(VENV)/.test  ## 200 random programs, three minutes of killed processes, a minute of hostile bytes
 	@.ci/java
-	@$(call TEST_RUN,$(VENV)) $(PY) -m pytest tests/spark/sql/test_random_sql.py tests/processes tests/fuzz -m minutes --durations=0 $(T)
+	@$(call TEST_RUN,$(VENV)) $(PY) -m pytest tests/spark/sql/test_random_sql.py tests/processes tests/fuzz -m minutes --part $(PART) --durations=0 $(T)
 
 test-places: $(VENV)/.test  ## stores and catalogs with their servers, which the first run builds or downloads (Go, npm, Maven)
 	@.ci/java
@@ -86,7 +86,10 @@ test-slow: $(VENV)/.test  ## hours: the tests marked slow, and every property an
 
 test-spark: $(SPARK_VENV)/.test  ## Spark tests on another version: make test-spark SPARK=4.1
 	@.ci/java
-	@$(call TEST_RUN,$(SPARK_VENV)) $(SPARK_VENV)/bin/python -m pytest tests/spark -m "$(BETWEEN)" --draws few --durations=30 $(T)
+	@$(call TEST_RUN,$(SPARK_VENV)) $(SPARK_VENV)/bin/python -m pytest tests/spark -m "$(BETWEEN)" --draws few --part $(PART) --durations=30 $(T)
+
+test-core: $(SPARK_VENV)/.test  ## core tests in the same environment: make test-core SPARK=4.2
+	@$(call TEST_RUN,$(SPARK_VENV)) $(SPARK_VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile tests/core --draws few --part $(PART) $(T)
 
 # A stream's checkpoint of one Spark is continued by the others.
 test-continuation: $(VENV)/.test $(FLOORS_VENV)/.test
@@ -97,11 +100,11 @@ test-continuation: $(VENV)/.test $(FLOORS_VENV)/.test
 test-floors: test-floors-core test-floors-spark  ## Python 3.10, every dependency at its floor: core tests without pandas, Spark tests
 
 test-floors-core: $(FLOORS_VENV)/.test
-	@$(call TEST_RUN,$(FLOORS_VENV)) $(FLOORS_VENV)/bin/python -m pytest -p tests.support.without_pandas --numprocesses 2 --dist loadfile tests/core --draws few $(T)
+	@$(call TEST_RUN,$(FLOORS_VENV)) $(FLOORS_VENV)/bin/python -m pytest -p tests.support.without_pandas --numprocesses 2 --dist loadfile tests/core --draws few --part $(PART) $(T)
 
 test-floors-spark: $(FLOORS_VENV)/.test
 	@.ci/java
-	@$(call TEST_RUN,$(FLOORS_VENV)) $(FLOORS_VENV)/bin/python -m pytest tests/spark -m "$(ELSEWHERE)" --draws few --durations=60 $(T)
+	@$(call TEST_RUN,$(FLOORS_VENV)) $(FLOORS_VENV)/bin/python -m pytest tests/spark -m "$(ELSEWHERE)" --draws few --part $(PART) --durations=60 $(T)
 
 wheels: $(VENV)/.test  ## every dependency has a wheel for each Python; asks the package registry
 	@.ci/wheels $(PY)

@@ -119,6 +119,7 @@ def block_ends(data: bytes) -> list[int]:
     return [at + 16 for at in range(len(data) - 16) if data.startswith(marker, at)]
 
 
+@pytest.mark.cases(6)
 @pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "append"])
 @pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize("how", [{}, {"filter": "n >= 0"}], ids=["all", "filtered"])

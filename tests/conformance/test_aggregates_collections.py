@@ -139,6 +139,7 @@ class Twins:
         pytest.param(("+I", "+U", "+I", "-U", "-D"), id="retracts"),
     ],
 )
+@pytest.mark.more
 def test_aggregation_of_collections_agrees_with_java(judge, name, rng, kinds):
     twins = Twins(judge, name, rng, FUNCTIONS, **{"merge-engine": "aggregation"})
     for _ in range(4):

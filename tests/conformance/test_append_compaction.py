@@ -34,7 +34,7 @@ def small_files(table, kind, rng, count=7, rows=20):
         for i, kind in enumerate((PLAIN, PARTITIONS, BUCKETS))
     ],
 )
-@pytest.mark.cases(1)
+@pytest.mark.more
 def test_both_engines_compact_in_turns(judge, name, rng, kind, file_format):
     """We compact, Java reads, writes and compacts, we read and compact again."""
     kind = kind.of_format(file_format)

@@ -100,6 +100,7 @@ def agree(table):
         same(plain, theirs, f"{table.name}: {columns}")
 
 
+@pytest.mark.more
 def test_both_write_replace_and_compact_in_turns(judge, name, rng):
     table = SharedTable(judge, name)
     fields = [["k", "INT"], ["b", "BLOB"], ["s", "STRING"], ["c", "BLOB"]]

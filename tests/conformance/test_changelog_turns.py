@@ -196,7 +196,7 @@ def play(judge, name, way, steps, seed, *, engines=ENGINES):
     print(f"{way}: {played} steps on {tables} tables, seed {seed}")
 
 
-@pytest.mark.cases(3)
+@pytest.mark.cases(1)
 @pytest.mark.drawn
 @pytest.mark.parametrize("way", WAYS)
 def test_changelogs_agree_in_turns_with_java(judge, name, way, seed):

@@ -65,6 +65,7 @@ def test_newest_columns_are_read(judge, name, rng, file_format):
     agree(table)
 
 
+@pytest.mark.more
 def test_both_replace_columns_and_compact_files(judge, name, rng):
     table = SharedTable(judge, name)
     fields = [["k", "INT"], ["s", "STRING"], ["w", "INT"]]

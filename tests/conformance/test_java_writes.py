@@ -36,7 +36,7 @@ def check_questions(table, rows, rng, filters=8, projections=3):
 
 
 @pytest.mark.parametrize("kind", MATRIX)
-@pytest.mark.cases(3)
+@pytest.mark.cases(1)
 def test_every_snapshot_of_every_kind(judge, name, rng, kind):
     table = created_by_java(judge, name, kind)
     history(table, kind, rng)
@@ -51,6 +51,7 @@ def test_layouts_do_not_change_rows(judge, name, rng, kind):
     check_questions(table, table.agree_everywhere(), rng)
 
 
+@pytest.mark.cases(9)
 @pytest.mark.parametrize(("file_format", "codec"), [(f, c) for f, codecs in CODECS.items() for c in codecs])
 def test_files_of_each_codec_are_read(judge, name, rng, file_format, codec):
     kind = APPEND.of_format(file_format)
@@ -59,6 +60,7 @@ def test_files_of_each_codec_are_read(judge, name, rng, file_format, codec):
     table.agree()
 
 
+@pytest.mark.more
 def test_many_files_of_many_rows(judge, name):
     table = created_by_java(
         judge, name, keyed("wide"), fields=[["k", "BIGINT NOT NULL"], ["a", "INT"], ["b", "STRING"]]

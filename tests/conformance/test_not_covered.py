@@ -237,7 +237,7 @@ def allowed(action: Callable[[], Any], feature: Feature, what: str, expected: bo
 
 
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
-@pytest.mark.cases(9)
+@pytest.mark.cases(5)
 def test_right_or_refused_by_name(judge, name, rng, feature, tmp_path):
     definition = feature.definition
     definition["options"] = {k: v.format(elsewhere=tmp_path) for k, v in definition["options"].items()}

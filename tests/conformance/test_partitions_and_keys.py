@@ -57,7 +57,7 @@ def java_or_refused(table, rows):
 
 @pytest.mark.parametrize("legacy", ["true", "false"])
 @pytest.mark.parametrize("text", ATOMIC)
-@pytest.mark.cases(9)
+@pytest.mark.cases(4)
 def test_partition_of_every_type(judge, name, rng, text, legacy):
     fields = [["id", "INT"], ["p", text], ["q", "STRING"]]
     table = made(judge, name, fields, partition_keys=["p", "q"], options={"partition.legacy-name": legacy})
@@ -97,7 +97,7 @@ def test_odd_partition_names(judge, name, default):
 
 
 @pytest.mark.parametrize("text", [t for t in ATOMIC if t != "BOOLEAN"])
-@pytest.mark.cases(6)
+@pytest.mark.cases(3)
 def test_key_of_every_type(judge, name, rng, text):
     fields = [["k", f"{text} NOT NULL"], ["j", "INT NOT NULL"], ["v", "INT"]]
     table = made(judge, name, fields, primary_keys=["k", "j"], options={"bucket": "3"})

@@ -59,13 +59,13 @@ def both_write(table, kind, rng):
 
 
 @pytest.mark.parametrize("kind", MATRIX)
-@pytest.mark.cases(3)
+@pytest.mark.cases(1)
 def test_java_reads_every_kind_of_table(judge, name, rng, kind):
     both_write(created_by_java(judge, name, kind), kind, rng)
 
 
 @pytest.mark.parametrize("kind", LAYOUTS, ids=lambda kind: kind.name)
-@pytest.mark.cases(3)
+@pytest.mark.cases(1)
 def test_java_reads_every_layout(judge, name, rng, kind):
     both_write(created_by_java(judge, name, kind), kind, rng)
 
@@ -98,6 +98,7 @@ def test_tables_we_make(judge, name, rng, kind, file_format):
     both_write(table, kind, rng)
 
 
+@pytest.mark.cases(9)
 @pytest.mark.parametrize(("file_format", "codec"), [(f, c) for f, codecs in CODECS.items() for c in codecs])
 def test_java_reads_each_codec(judge, name, rng, file_format, codec):
     kind = APPEND.of_format(file_format)
@@ -164,6 +165,7 @@ def test_defaults_are_filled_as_by_java(judge, name):
     assert rows[1] == rows[3] == rows[4] == [7, "x y", "2024-01-31", "1.50", True]
 
 
+@pytest.mark.more
 def test_commits_of_engines(judge, name, rng):
     """Several writers' messages in one commit, and many small commits with manifests merged in between."""
     kind = LAYOUTS[13]

@@ -271,7 +271,7 @@ def stage(place: Place, *, replace_existing: bool, rows: bool = True) -> Callabl
     return run
 
 
-@pytest.mark.cases(9)
+@pytest.mark.cases(5)
 @on(*STORES)
 @pytest.mark.parametrize("mode", MODES_OF_DEATH)
 @pytest.mark.parametrize("keyed", [False, True])

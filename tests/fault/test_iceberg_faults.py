@@ -88,7 +88,7 @@ def _calls(base: MemoryIO, operation: Callable[[FileIO], None]) -> range:
     return range(counting.calls)
 
 
-@pytest.mark.cases(8)
+@pytest.mark.cases(4)
 @pytest.mark.drawn
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("operation", [_write, _overwrite, _roll_back, _expire])

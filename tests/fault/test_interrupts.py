@@ -67,7 +67,7 @@ def left_behind(io: MemoryIO) -> set[str]:
     return {path for path in io.files if any(p in path for p in places) and path.rsplit("/", 1)[1] not in named}
 
 
-@pytest.mark.cases(6)
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("name", DEEDS)
 def test_interrupt_leaves_no_file(name):
     keys, options, deed = DEEDS[name]

@@ -272,7 +272,7 @@ def sound(io: MemoryIO) -> None:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize(("name", "mode"), every_other(CASES, MODES))
-@pytest.mark.cases(12)
+@pytest.mark.cases(6)
 def test_ends_as_a_run_without_fault(name: str, mode: Mode):
     make, act = CASES[name]
     base, numbered = make(), name not in MORE_SNAPSHOTS

@@ -186,7 +186,7 @@ CASES = [
 ]
 
 
-@pytest.mark.cases(13)
+@pytest.mark.cases(6)
 @pytest.mark.parametrize(("way", "engine"), CASES)
 @draws(4)
 @given(data=st.data())

@@ -605,7 +605,7 @@ BOTH_WAYS = pytest.mark.parametrize("traced", [False, True], ids=["associative",
 
 
 @pytest.mark.drawn
-@pytest.mark.cases(3)
+@pytest.mark.cases(1)
 @EVERY_ENGINE
 @BOTH_WAYS
 def test_merge_tree_equals_model(engine, traced):

@@ -14,7 +14,7 @@ def _mark(mutant):
     return () if mutant.quick else pytest.mark.slow  # each of the others takes a minute
 
 
-@pytest.mark.cases(5)
+@pytest.mark.cases(3)
 @pytest.mark.long
 @pytest.mark.parametrize("mutant", [pytest.param(m, id=m.name, marks=_mark(m)) for m in MUTANTS])
 def test_missing_guard_is_found(mutant, capsys, caplog):

@@ -106,6 +106,7 @@ def test_history_that_fails_shrinks_and_fails_again():
     assert replay(smaller.plan, smaller.events).violation is None
 
 
+@pytest.mark.more
 def test_every_kind_of_operation_is_acknowledged():
     expected = {kind for profile in PROFILES.values() for kind in profile.weights}
     for kind in sorted(expected):

@@ -92,6 +92,7 @@ def test_each_query_reads_its_own_rows(spark, path):
     assert (filtered.count(), whole.count(), frame.count()) == (0, 5, 5)  # the newest snapshot of each query
 
 
+@pytest.mark.more
 def test_options_filter_and_limit(spark, path):
     def rows(query, **options):
         return both(spark, lambda: query(load(spark, path, **options)))
@@ -301,6 +302,7 @@ def test_filter_option_names_row_ids(spark, tmp_path, monkeypatch, options, in_t
 
 
 @pytest.mark.versions
+@pytest.mark.more
 def test_filter_that_only_spark_evaluates_is_in_the_plan(spark, path):
     def ids(**options):
         return sorted(row.id for row in load(spark, path, **options).select("id").collect())
@@ -325,6 +327,7 @@ def test_filter_that_only_spark_evaluates_is_in_the_plan(spark, path):
     assert spark.read.format("paimon").schema(schema).option("filter", "upper(p) = 'Y'").load(path).count() == 3
 
 
+@pytest.mark.more
 def test_filter_of_the_plan_above_other_readers(spark, path):
     table = PaimonTable.forPath(spark, path, filter="upper(p) = 'X'")
     assert table.toDF().count() == 3

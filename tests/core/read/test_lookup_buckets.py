@@ -45,7 +45,7 @@ def table(request, tmp_path_factory):
 
 
 @pytest.mark.parametrize("most_loads", [0, 2, 100])
-@pytest.mark.cases(3)
+@pytest.mark.cases(1)
 def test_partitions_read_one_by_one_have_same_rows(table, monkeypatch, most_loads):
     keys = keys_of(table)
     expected = [table.get(key) for key in keys]

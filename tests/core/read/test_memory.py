@@ -141,7 +141,7 @@ makers = pytest.mark.parametrize("make", [keyed_table, append_table])
 
 
 @makers
-@pytest.mark.cases(1)
+@pytest.mark.more
 def test_write_buffer_size_bounds_memory(tmp_path, make):
     """The rows exceed the memory of the process."""
     write(tmp_path, make, 160)

@@ -78,7 +78,7 @@ def table_of(path, kind, **options):
     return Table.create(str(path), Schema(FIELDS, keys, options={**KINDS[kind], **options}))
 
 
-@pytest.mark.cases(5)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_paths_are_read_and_filtered_as_in_whole_variants(tmp_path, kind, layout):

@@ -54,7 +54,7 @@ def calls(path: str, columns: int, keys: list[str], options: dict[str, str]) -> 
     return found
 
 
-@pytest.mark.cases(3)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_calls_grow_with_columns(tmp_path, kind):
     few, many = (calls(f"{tmp_path}/{n}", n, *KINDS[kind]) for n in (FEW, 4 * FEW))

@@ -25,6 +25,7 @@ def values(first):
 
 @pytest.mark.parametrize("writer", ["driver", pytest.param("tasks", marks=pytest.mark.more)])
 @pytest.mark.parametrize("options", TABLES)
+@pytest.mark.more
 def test_statements_change_rows_that_match(sql, monkeypatch, options, writer):
     if writer == "tasks":
         monkeypatch.setattr("paimon_spark.sql.writes.target_access.few_changes", lambda rows: None)

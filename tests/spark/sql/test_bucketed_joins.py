@@ -134,6 +134,7 @@ def test_rows_after_runtime_filter_of_join(tables):
 
 @pytest.mark.versions
 @pytest.mark.parametrize("native", ["true", "false"])
+@pytest.mark.more
 def test_tables_and_filters_without_rows(tables, native):
     sql = tables("plain")
     spark = sql.spark

@@ -50,6 +50,7 @@ def replayed(rows, changes):
     return +result
 
 
+@pytest.mark.more
 def test_changes_of_versions(game):
     changes = [
         (1, 1, "insert"),
@@ -72,6 +73,7 @@ def test_changes_of_versions(game):
     assert sorted(game(f"{select.replace('VERSION', '')} {between}")) == changes[2:5]
 
 
+@pytest.mark.more
 def test_updates_and_net_changes(game):
     options = "WITH (deduplicationMode = '{}', computeUpdates = '{}')"
     found = game(f"SELECT k, v, _change_type FROM t CHANGES FROM VERSION 2 {options.format('dropCarryovers', 'true')}")
@@ -108,6 +110,7 @@ def test_refusals(game):
         game("SELECT * FROM missing CHANGES FROM VERSION 1")
 
 
+@pytest.mark.more
 def test_branches_and_paths(game):
     game("CALL sys.create_branch('t', 'b')")
     game("INSERT INTO `t$branch_b` VALUES (7, 1, 'z')")

@@ -22,6 +22,7 @@ def store(sql, table, **columns):
 
 
 @pytest.mark.versions
+@pytest.mark.more
 def test_columns_show_their_types_and_check_lengths(sql):
     sql("CREATE TABLE t (id INT, ch CHAR(5), v VARCHAR(3), s STRUCT<`a b`: CHAR(2)>, m MAP<CHAR(2), ARRAY<CHAR(3)>>)")
     assert [row[1] for row in sql("DESCRIBE t")] == [

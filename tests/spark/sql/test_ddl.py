@@ -23,6 +23,7 @@ def described(sql, statement):
 
 
 @pytest.mark.versions
+@pytest.mark.more
 def test_failed_replacement_changes_nothing(sql):
     sql("CREATE TABLE t PARTITIONED BY (p) AS SELECT 1 AS a, 'x' AS p")
     failing = "AS SELECT CAST(raise_error('boom') AS INT) AS a, 'x' AS p"
@@ -271,6 +272,7 @@ def test_second_installation_replaces_first(sql, tmp_path):
         sql("SELECT * FROM nowhere.d.t")
 
 
+@pytest.mark.more
 def test_arrays_and_maps_of_blobs(sql):
     sql(
         "CREATE TABLE t (k INT, a ARRAY<BINARY> COMMENT '__BLOB_FIELD; pictures', m MAP<STRING, BINARY>) TBLPROPERTIES "

@@ -144,6 +144,7 @@ def test_statement_starts_again(sql, monkeypatch, kind, statement):
     assert sorted(row for row in sql("SELECT id, v FROM t") if row[0] < 50) == expected
 
 
+@pytest.mark.more
 def test_statement_starts_again_if_its_source_expires_while_spark_plans(sql, monkeypatch):
     table_of_three_commits(sql)
     sql("CREATE TABLE s (k INT)")

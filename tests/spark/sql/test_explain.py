@@ -57,6 +57,7 @@ def test_all_doors_print_one_text(sql, table, monkeypatch):
     )
 
 
+@pytest.mark.more
 def test_explanation_names_reader_and_reason(sql, table):
     (native,) = explained(sql, "EXPLAIN SELECT * FROM t WHERE p = 'b'")
     assert "read by: native: 1 of 1 Parquet files" in native

@@ -32,6 +32,7 @@ def run(sql, server):
 @pytest.mark.parametrize(
     "file_format", ["csv", *(pytest.param(name, marks=pytest.mark.more) for name in ("json", "orc", "parquet"))]
 )
+@pytest.mark.more
 def test_statements(run, server, file_format):
     run(f"CREATE TABLE files.db.t {FLAT} USING {file_format} PARTITIONED BY (dt, p)")
     run("INSERT INTO files.db.t VALUES (1, 'a,\"b', DATE'2024-01-01', 'x'), (2, NULL, DATE'2024-01-01', 'y/z')")
@@ -173,6 +174,7 @@ def test_partitions_in_the_catalog(run, server):
     assert run("SELECT count(*) FROM files.db.t") == [(2,)]
 
 
+@pytest.mark.more
 def test_table_is_described_and_altered(run, server):
     run("CREATE TABLE files.db.t (id INT COMMENT 'a key', s STRING) USING csv COMMENT 'rows' "
         "TBLPROPERTIES ('csv.field-delimiter' = ';', 'note' = 'kept')")  # fmt: skip

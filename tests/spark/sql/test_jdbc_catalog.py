@@ -121,6 +121,7 @@ def test_new_tables_and_streams_hold_lock(spark, jdbc, changes, tmp_path):
         spark.sql("CREATE TABLE jdbc.db.Upper (id INT)")
 
 
+@pytest.mark.more
 def test_views_of_blobs_are_read_by_tasks(spark, jdbc):
     row_ids = "'row-tracking.enabled' = 'true', 'data-evolution.enabled' = 'true'"
     spark.sql(f"CREATE TABLE jdbc.db.images (k INT, b BINARY COMMENT '__BLOB_FIELD') TBLPROPERTIES ({row_ids})")

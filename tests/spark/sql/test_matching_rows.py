@@ -62,6 +62,7 @@ def test_queries_for_few_values(sql):
     both(sql, "SELECT s FROM t WHERE id = 7 LIMIT 1", 1)
 
 
+@pytest.mark.more
 def test_deleted_rows_do_not_match(sql):
     fill(sql, rows=30_000, options=", 'deletion-vectors.enabled' = 'true', 'bucket' = '1', 'bucket-key' = 'id'")
     sql("DELETE FROM t WHERE id % 10 = 7")

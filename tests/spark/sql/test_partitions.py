@@ -310,6 +310,7 @@ def test_tables_are_described_with_rows_bytes_and_files(sql, table):
         sql("SHOW TABLE EXTENDED IN nope LIKE '*'")
 
 
+@pytest.mark.more
 def test_rows_in_several_files_are_counted_and_dropped_unread(sql):
     """In a table with data evolution and without deletion vectors, whose single rows cannot be deleted."""
     sql(

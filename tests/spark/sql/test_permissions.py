@@ -73,6 +73,7 @@ STATEMENTS = (
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.more
 def test_other_statement_is_refused(spark, hidden, name):
     for statement in STATEMENTS:
         sql = statement.format(t=f"hiding.db.{name}", name=f"db.{name}").replace("db.append$", "db.`append$")

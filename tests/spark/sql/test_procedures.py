@@ -200,6 +200,7 @@ def _stray(path, *names):
 
 
 @pytest.mark.usefixtures("table")
+@pytest.mark.more
 def test_orphan_files_and_old_partitions(sql, monkeypatch):
     path = sql("DESCRIBE TABLE EXTENDED t")
     path = next(row[1] for row in path if row[0] == "Location").removeprefix("file:")

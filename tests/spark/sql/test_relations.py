@@ -22,7 +22,7 @@ def table(sql):
     return sql
 
 
-@pytest.mark.cases(5)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("query", "row"),
     [

@@ -79,6 +79,7 @@ def test_statements_commit_by_server(spark, changes):
     assert spark.sql("SELECT * FROM rest.db.t VERSION AS OF 1").count() == 3
 
 
+@pytest.mark.more
 def test_views_and_functions_of_server(spark, rest):
     catalog = open_catalog(options=rest.options)
     parameter = DataField(0, "x", parse_type("INT"))

@@ -84,6 +84,7 @@ def test_merge_of_batch_of_stream(sql, tmp_path, options):
     assert sql("SELECT count(*) FROM batch") == [(5,)]
 
 
+@pytest.mark.more
 def test_stream_of_a_table_by_name_takes_options_of_streams(sql, tmp_path):
     sql("CREATE TABLE source (id BIGINT)")
     seen = []

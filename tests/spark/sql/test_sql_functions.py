@@ -159,6 +159,7 @@ def test_calls_without_end_are_refused(run, used):
         run(f"DROP FUNCTION {name}")
 
 
+@pytest.mark.more
 def test_other_functions_are_refused(run, used, spark, request):
     for statement, message in (
         ("CREATE FUNCTION f() RETURNS TABLE (a INT) RETURN SELECT 1", "returns a table is not supported"),

@@ -75,7 +75,7 @@ def test_statements_of_definition_need_few_calls_of_jvm(sql, monkeypatch):
     calls, send = [], JavaClient.send_command
 
     def counting(self, command, *more, **named):
-        if not command.startswith(MEMORY_COMMAND_NAME):  # objects that were freed meanwhile
+        if not command.startswith(MEMORY_COMMAND_NAME):  # it frees an object
             calls.append(command)
         return send(self, command, *more, **named)
 

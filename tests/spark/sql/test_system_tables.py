@@ -96,7 +96,7 @@ WRITES = {
 }
 
 
-@pytest.mark.cases(5)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("statement", WRITES)
 def test_writes_are_refused_by_name(sql, table, statement):
     with pytest.raises(Exception, match=WRITES[statement]):

@@ -64,7 +64,7 @@ def ours(spark, plain, tmp_path_factory):
 
 
 @pytest.mark.parametrize(("number", "kind"), CASES)
-@pytest.mark.cases(1)
+@pytest.mark.more
 def test_query_answers_as_on_plain_parquet(plain, ours, number, kind):
     session, _, answers = plain
     text = query(number, SCALE)

@@ -123,8 +123,8 @@ SCHEMA = """{"type":"ROW","fields":[{"name":"v","type":{"type":"ROW","fields":[
         {"name":"d","type":"DECIMAL(9, 2)"}, {"name":"e","type":{"type":"ARRAY","element":"BIGINT"}}]}}]}}]}"""
 
 
-@pytest.mark.cases(1)
 @pytest.mark.parametrize("option", ["'variant.shreddingSchema' = '{0}'", "'variant.inferShreddingSchema' = 'true'"])
+@pytest.mark.more
 def test_spark_reads_variants_that_the_engine_has_shredded(sql, rows, option):
     expected = sorted(sql("SELECT id, to_json(v) FROM t"), key=repr)
     sql("DROP TABLE t")

@@ -171,6 +171,7 @@ def view_of(query, columns, names=None, **options):
     return View(fields, query, {"spark": query}, None, {**context, **options})
 
 
+@pytest.mark.more
 def test_queries_of_stored_views(stored, spark):
     def run(text):
         return [tuple(row) for row in spark.sql(text).collect()]
