@@ -144,7 +144,7 @@ def _before_writes(table: Table, writers: int) -> int:
     return min(int(start.read_text()) if start.exists() else 0 for start in starts) - 100
 
 
-@pytest.mark.parametrize("seconds", [6, pytest.param(30, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seconds", [pytest.param(6, marks=pytest.mark.more), pytest.param(30, marks=pytest.mark.slow)])
 def test_writers_of_other_processes_lose_no_row(tmp_path, seconds):
     """Files from before the start of both running writes are removed all the time."""
     table = keyed_table(

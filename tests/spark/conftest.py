@@ -18,7 +18,7 @@ from tests.support.standalone import StandaloneCluster
 
 ROOT = Path(__file__).parent.parent.parent
 MODE = os.environ.get("PAIMON_SPARK_MODE", "classic")
-QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
+QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -Xmn256m"
 SETTINGS = {
     "spark.ui.enabled": "false",
     # A test is over before optimising compilers pay: without them the same statements take half the CPU time.
@@ -62,6 +62,13 @@ def spark(request):
     install_format(session)  # in every test, not only after one that happens to install a catalog
     if MODE != "connect":
         session_settings.remember()
+        view = session.sparkContext._jvm
+        for name in (
+            "py4j",
+            "PythonUtils",
+            "java",
+        ):  # which PySpark asks Java to search in all jars, often
+            setattr(view, name, getattr(view, name))
     yield session
     session.stop()
 

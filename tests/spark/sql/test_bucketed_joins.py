@@ -88,8 +88,8 @@ def test_partitioned_tables_are_joined_by_partition_and_bucket(tables):
     exchanges(spark, "SELECT a.*, b.dt d FROM parts a JOIN parts b ON a.id = b.id")
 
 
-@pytest.mark.cases(1)
 @pytest.mark.parametrize("other", ["eight", "ints", "two"])
+@pytest.mark.more
 def test_tables_bucketed_differently_are_joined_with_shuffle(tables, other):
     assert exchanges(tables("plain", other).spark, f"SELECT * FROM plain JOIN {other} USING (id)") > 0
 

@@ -79,6 +79,7 @@ def test_partitions_are_dropped_by_one_column_of_every_type(sql, kind):
     assert sql("SELECT id FROM t") == [(3,)]
 
 
+@pytest.mark.more
 def test_literals_mean_the_same_texts_for_one_column_and_for_all(sql):
     literals = ["3D", "1.50BD", "007", "-0", "100000000D", "1.10F", "DATE'2024-1-2'", "true", "'007'"]
     sql("CREATE TABLE t (id INT, p STRING, q INT) PARTITIONED BY (p, q)")
