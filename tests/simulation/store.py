@@ -66,7 +66,7 @@ class Disk:
         self.flavour = flavour
         self._remembers = remembers
         self.files: dict[str, File] = {}
-        self.on_change: Callable[[list[Change]], None] = lambda changes: None
+        self.on_change: Callable[[list[Change]], object] = len  # nothing
         self._children: dict[str, set[str]] = {"": set()}
         self._former: dict[str, File] = {}
         self._numbers = itertools.count(1)
@@ -393,6 +393,10 @@ class SimulatedIO(FileIO):
     def __init__(self, storage: Any) -> None:
         super().__init__("simulated")
         self._simulated = storage
+
+    def __reduce__(self) -> tuple[type["SimulatedIO"], tuple[Any]]:
+        """Pickle the storage as well."""
+        return SimulatedIO, (self._simulated,)
 
     def _storage(self, path: str) -> Any:
         return self._simulated

@@ -1,6 +1,7 @@
 """Simulate a year of a warehouse: ``python -m tests.year --commits-per-day 48``; 1440 is a commit per minute."""
 
 import argparse
+from pathlib import Path
 from statistics import median
 from time import monotonic
 
@@ -18,11 +19,15 @@ def main() -> None:
     parser.add_argument(
         "--begin", default="2028-01-01T00:00:00", help="local time in Europe/Berlin; 2028 is a leap year"
     )
+    parser.add_argument("--state", type=Path, help="a file for the run, which goes on after a stop of the process")
     given = parser.parse_args()
     begun = monotonic()
     length = Length(given.days, given.commits_per_day, given.seed, given.days_between_checks, given.begin)
     year = simulate(
-        length, seconds=True, report=lambda text: print(f"{monotonic() - begun:7.0f} s  {text}", flush=True)
+        length,
+        seconds=True,
+        state=given.state,
+        report=lambda text: print(f"{monotonic() - begun:7.0f} s  {text}", flush=True),
     )
     print(f"{given.days} days in {monotonic() - begun:.0f} s: " + ", ".join(f"{n} {k}" for k, n in year.done.items()))
     for name, samples in sorted(year.steps.items()):

@@ -1,6 +1,7 @@
 """Checks at the end of a year: no file is lost or left over, and neither sizes nor steps have grown."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from statistics import median
 
 from tests.support.timeline import all_files, needed_files
@@ -21,11 +22,20 @@ class GrowthError(AssertionError):
     """A size or the cost of a step has grown with the age of the table."""
 
 
-def simulate(length: Length, *, seconds: bool, report: Callable[[str], object] = lambda text: None) -> Year:
-    """Run a year and check it; arguments: see `Year.run` and `check_end`. A warning of the engine is an error."""
+def simulate(
+    length: Length,
+    *,
+    seconds: bool,
+    report: Callable[[str], object] = lambda text: None,
+    state: Path | None = None,
+) -> Year:
+    """Run a year and check it; arguments: see `Year.run` and `check_end`. A warning of the engine is an error.
+
+    With a ``state`` file, a run that was stopped goes on from the last tenth day.
+    """
     with in_zone(ZONE), one_thread(), unexpected_warnings() as warnings:
-        year = Year(length)
-        year.run(report)
+        year = Year.resume(state, length) if state else Year(length)
+        year.run(report, state)
         check_end(year, seconds=seconds)
     if warnings:
         raise AssertionError(f"{len(warnings)} warnings, the first is: {warnings[0]}")

@@ -5,12 +5,14 @@ is an append table with deletion vectors and hourly tags that expire; its partit
 true times: what is due is decided by the clock of the machine that commits.
 """
 
+import pickle
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from time import process_time
 from typing import Any
 
@@ -143,6 +145,7 @@ class Year:
         self.done: Counter[str] = Counter()
         self._seen = dict.fromkeys(TABLES, 0)
         self._value = 0
+        self._days = 0
         for name, schema in TABLES.items():
             self.world.create(name, schema)
 
@@ -151,12 +154,35 @@ class Year:
         """The number of days since the beginning."""
         return (self.world.clock.time - self.begin) // DAY
 
-    def run(self, report: Callable[[str], object] = lambda text: None) -> None:
-        """Run all days."""
-        for day in range(self.length.days):
+    def run(self, report: Callable[[str], object] = lambda text: None, state: Path | None = None) -> None:
+        """Run the days that are left.
+
+        Args:
+            report: called with the progress every 30 days.
+            state: a file that gets this object every ten days: see `resume`.
+        """
+        for day in range(self._days, self.length.days):
             self._day(day)
+            self._days = day + 1
+            if state and self._days % 10 == 0:
+                self._keep(state)
             if day % 30 == 29:
                 report(f"day {day + 1}: {self.done.total()} steps, files and bytes {[*map(self.world.files, TABLES)]}")
+
+    @classmethod
+    def resume(cls, state: Path, length: Length) -> "Year":
+        """Return the run that `run` wrote into a file, else a new one. Raise ValueError if it has another length."""
+        if not state.exists():
+            return cls(length)
+        year = pickle.loads(state.read_bytes())
+        if year.length != length:
+            raise ValueError(f"{state} is a run of {year.length}, not of {length}")
+        return year  # type: ignore[no-any-return]
+
+    def _keep(self, state: Path) -> None:
+        new = state.with_suffix(".new")
+        new.write_bytes(pickle.dumps(self))
+        new.replace(state)
 
     def _day(self, day: int) -> None:
         rate, clock = self.length.rate, self.world.clock
