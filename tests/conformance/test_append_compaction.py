@@ -54,6 +54,7 @@ def test_both_engines_compact_in_turns(judge, name, rng, kind, file_format):
     table.agree_everywhere()
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("full", [False, True], ids=["minor", "full"])
 @pytest.mark.parametrize("count", [3, 5, *(pytest.param(count, marks=pytest.mark.slow) for count in (4, 7))])
 @pytest.mark.parametrize("kind", [PLAIN, BUCKETS], ids=lambda kind: kind.name)

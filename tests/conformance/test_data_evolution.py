@@ -40,6 +40,7 @@ def slices(table, rng, ranges, columns):
     table.java("write", rows=rows, columns=chosen, first_row_id=first)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("file_format", ["parquet", "orc"])
 def test_newest_columns_are_read(judge, name, rng, file_format):
     table = SharedTable(judge, name)

@@ -75,6 +75,7 @@ def test_forms_may_be_mixed(judge, name, rng):
     table.agree_everywhere()
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("kind", [KINDS[0], *KINDS[4:]], ids=lambda kind: kind.name)
 def test_java_continues_after_files_and_their_vectors_were_removed(judge, name, rng, kind):
     """Java reads vector files from end to end, and not only the ranges that their entries name."""
@@ -133,7 +134,7 @@ KEYED = [
 
 
 @pytest.mark.parametrize("kind", KEYED, ids=lambda kind: kind.name)
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 def test_primary_key_tables_of_java(judge, name, rng, kind):
     """Java marks what it supersedes; we show what it has compacted, and nothing else."""
     kind = replace(kind, options={**MARKS, "num-sorted-run.compaction-trigger": "2", **kind.options})

@@ -18,6 +18,7 @@ KINDS = (
 )
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_rows_equal_rows_that_java_reads(judge, name, rng, kind):
     table = created_by_java(judge, name, kind)

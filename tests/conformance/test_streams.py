@@ -234,6 +234,7 @@ def play(judge, name, shape, turns, every, seed):
     game.check_replays()
 
 
+@pytest.mark.cases(10)
 @pytest.mark.drawn
 @pytest.mark.parametrize("shape", SHAPES)
 def test_streams_of_both_engines_return_same_changes(judge, name, shape, seed):

@@ -118,7 +118,7 @@ LOOKUPS = {"changelog-producer": "lookup"}
 
 @pytest.mark.parametrize("more", [{}, LOOKUPS, VECTORS], ids=["", "lookups", "vectors"])
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.cases(4)
+@pytest.mark.cases(2)
 def test_kinds_of_merged_rows(judge, name, rng, engine, more):
     """Of every engine, before and after compactions: the kind of the newest row, and rows that are deleted."""
     if engine == "first-row" and more is VECTORS:

@@ -27,6 +27,7 @@ def fitting(row, file_format):
     return {k: None if v in ("", "\\", "a\nb", 'q"q') else v for k, v in row.items()}
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("file_format", "codec"), [("csv", "none"), ("csv", "gzip"), ("json", "none"), ("json", "bzip2")]
 )

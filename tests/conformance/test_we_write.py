@@ -78,7 +78,7 @@ def test_java_reads_every_layout(judge, name, rng, kind):
         for f in FORMATS
     ],
 )
-@pytest.mark.cases(1)
+@pytest.mark.more
 def test_tables_we_make(judge, name, rng, kind, file_format):
     """Schemas of ours mean the same to Java, whichever types they have."""
     kind = kind.of_format(file_format)

@@ -199,7 +199,7 @@ def rename(io: MemoryIO) -> None:
     io.rename_directory(ROOT, "memory://w/renamed")
 
 
-@pytest.mark.cases(24)
+@pytest.mark.cases(8)
 @pytest.mark.parametrize("other", [drop, drop_and_create, drop_and_create_and_write, rename])
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("rows", [0, 1, 3])
@@ -240,6 +240,7 @@ def replace_table(io: MemoryIO) -> None:
     StagedTable.prepare(io, table.store, schema).publish()
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("kind", ["append", "keyed"])
 def test_replaced_table_gets_no_rows_of_old_one(kind, operation):

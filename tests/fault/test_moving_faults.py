@@ -135,6 +135,7 @@ def _attempt(operation: Callable[[], None]) -> bool:
     return True
 
 
+@pytest.mark.cases(6)
 @pytest.mark.drawn
 @pytest.mark.parametrize(("name", "mode"), every_other(CASES, MODES))
 def test_no_row_is_lost_at_any_call(name: str, mode: Mode, use):

@@ -57,6 +57,7 @@ def after(disk: Disk, home: Path) -> Table:
     return Table.open(str(found / "warehouse" / "db.db" / "t"))
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("name", TABLES)
 def test_committed_rows_survive_a_power_cut(tmp_path, name):
     home = tmp_path / "home"

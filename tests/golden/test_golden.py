@@ -15,6 +15,7 @@ def test_every_snapshot_has_rows_that_java_read(name):
     Golden(CASES / name).check()
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_filters_and_columns(name):
     golden, rng = Golden(CASES / name), random.Random(name)

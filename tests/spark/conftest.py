@@ -18,7 +18,7 @@ from tests.support.standalone import StandaloneCluster
 
 ROOT = Path(__file__).parent.parent.parent
 MODE = os.environ.get("PAIMON_SPARK_MODE", "classic")
-QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -Xmn256m"
+QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 SETTINGS = {
     "spark.ui.enabled": "false",
     # A test is over before optimising compilers pay: without them the same statements take half the CPU time.

@@ -157,6 +157,7 @@ def test_errors_are_those_of_the_data_source(spark, path, tmp_path):
         load(spark, str(tmp_path / "missing")).collect()
 
 
+@pytest.mark.more
 def test_stream_is_read_by_the_data_source(spark, path, tmp_path):
     query = (
         spark.readStream.format("paimon")
@@ -283,6 +284,7 @@ def test_connector_of_java_in_same_session(tmp_path):
         {"row-tracking.enabled": "true", "data-evolution.enabled": "true"},
     ],
 )
+@pytest.mark.more
 def test_filter_option_names_row_ids(spark, tmp_path, monkeypatch, options, in_tasks):
     columns = pa.schema([("id", pa.int64()), ("v", pa.string())])
     table = Table.create(str(tmp_path / "t"), Schema(columns, options=options))

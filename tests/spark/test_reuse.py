@@ -43,6 +43,7 @@ def rows(frame):
     return sorted(map(repr, frame.collect()))
 
 
+@pytest.mark.cases(1)
 @everywhere
 def test_dataframe_does_not_keep_filter_of_earlier_query(spark, path, pushdown):
     save(numbers(spark), path, partition="part")
@@ -52,6 +53,7 @@ def test_dataframe_does_not_keep_filter_of_earlier_query(spark, path, pushdown):
     assert frame.where("part = 1").count() == 3
 
 
+@pytest.mark.cases(1)
 @everywhere
 def test_table_by_name_does_not_keep_filter_of_earlier_query(spark, warehouse, pushdown):
     named = {"warehouse": warehouse, "table": "db.t"}
@@ -61,6 +63,7 @@ def test_table_by_name_does_not_keep_filter_of_earlier_query(spark, warehouse, p
     assert frame.count() == 10
 
 
+@pytest.mark.cases(1)
 @everywhere
 def test_system_table_does_not_keep_filter_of_earlier_query(spark, path, pushdown):
     save(numbers(spark), path, partition="part")
@@ -70,6 +73,7 @@ def test_system_table_does_not_keep_filter_of_earlier_query(spark, path, pushdow
     assert files.count() == actual > 0
 
 
+@pytest.mark.cases(1)
 @everywhere
 def test_one_query_reads_dataframe_with_and_without_filter(spark, path, pushdown):
     save(numbers(spark), path)
@@ -80,6 +84,7 @@ def test_one_query_reads_dataframe_with_and_without_filter(spark, path, pushdown
     assert spark.sql("SELECT count(*), (SELECT max(v) FROM reused WHERE id < 4) FROM reused").first() == (10, 30)
 
 
+@pytest.mark.cases(1)
 @everywhere
 def test_copy_after_filtered_query_has_all_rows(spark, path, pushdown):
     save(numbers(spark), path)

@@ -83,6 +83,7 @@ READS = {
 }
 
 
+@pytest.mark.cases(8)
 @pytest.mark.parametrize("read", READS)
 def test_read_obeys(restricted, read):
     if read == "pandas":
@@ -124,7 +125,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.cases(15)
+@pytest.mark.cases(6)
 @pytest.mark.parametrize("call", REFUSED)
 def test_other_call_is_refused(restricted, call):
     with pytest.raises(UnsupportedError, match="the catalog's server filters") as error:

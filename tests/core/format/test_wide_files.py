@@ -52,6 +52,7 @@ def footers(directory) -> list[pq.FileMetaData]:
     return [pq.read_metadata(path) for path in sorted(Path(directory).rglob("*.parquet"))]
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("keys", [[], ["c0"]], ids=["append", "keyed"])
 @pytest.mark.parametrize("width", [0, 200], ids=["numbers", "texts"])
 def test_files_end_before_their_footers_take_more_memory_than_their_share(tmp_path, heavy_footers, keys, width):

@@ -109,6 +109,7 @@ def turn(rng: random.Random, table: Table, kind: str) -> None:
         table.write(some(*rows))
 
 
+@pytest.mark.cases(8)
 @pytest.mark.drawn
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("partitioned", [False, pytest.param(True, marks=pytest.mark.more)])

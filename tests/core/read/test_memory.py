@@ -109,6 +109,7 @@ def merge(tmp_path, format_: str, rows: int) -> None:
 
 
 @pytest.mark.parametrize("format_", ["parquet", pytest.param("orc", marks=pytest.mark.slow)])
+@pytest.mark.more
 def test_merge_of_many_runs_needs_one_window_per_run(tmp_path, format_):
     merge(tmp_path, format_, 3 * ALLOWED * (1 << 19) // WIDTH // RUNS)
 

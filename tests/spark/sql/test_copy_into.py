@@ -103,6 +103,7 @@ def test_unreadable_files_fail_alone_and_json_and_parquet_rows_are_checked(sql, 
     assert sql("SELECT id FROM t ORDER BY id") == [(1,), (2,), (3,), (5,)]
 
 
+@pytest.mark.more
 def test_columns_and_tables_with_odd_names_are_loaded(sql, tmp_path):
     names = ("_metadata", "_corrupt_record", "a.b", "c`d", "{x}", "it's")
     listed = ", ".join("`" + name.replace("`", "``") + "`" for name in names)

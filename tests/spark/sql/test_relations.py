@@ -49,6 +49,7 @@ def test_each_read_has_its_own_options(table, query, row):
         table("DROP VIEW w")
 
 
+@pytest.mark.more
 def test_relations_with_options_change_no_write_and_no_message(table):
     table(f"INSERT INTO t SELECT id + 1, v FROM {FIRST}")
     assert table("SELECT * FROM t ORDER BY id") == [(1, "c"), (2, "a")]

@@ -87,6 +87,7 @@ def history(tmp_path, kind, **options):
     return Table.open(table.path)
 
 
+@pytest.mark.cases(6)
 @pytest.mark.parametrize("kind", KINDS)
 def test_sound_table_has_no_fault(tmp_path, kind):
     table = history(tmp_path, kind)
@@ -407,6 +408,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.cases(16)
 @pytest.mark.parametrize("name", FAULTS)
 def test_fault_is_named(tmp_path, name):
     kind, of_table, deep, damage = FAULTS[name]
