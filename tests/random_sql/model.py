@@ -76,7 +76,8 @@ class SparkModel:
             self.spark.sql(f"DROP TABLE IF EXISTS {STAGE}_{name}")
 
     def _set(self, name: str, columns: list[tuple[str, str]], frame: DataFrame) -> None:
-        metadata = {n: {CHAR_METADATA: kind.lower()} if kind.startswith("CHAR") else {} for n, kind in columns}
+        kept = "VARCHAR" if self.spark.conf.get("spark.sql.charAsVarchar") == "true" else "CHAR"
+        metadata = {n: {CHAR_METADATA: k.replace("CHAR", kept).lower()} if k[:4] == "CHAR" else {} for n, k in columns}
         named = frame.select(*(F.col(f"`{n}`").alias(n, metadata=metadata[n]) for n, _ in columns))
         numbered = named.coalesce(1).withColumn("__rid", F.monotonically_increasing_id()).localCheckpoint()
         numbered.createOrReplaceTempView(f"r_{name}")
