@@ -233,7 +233,8 @@ class CatalogHandler(ViewHandler, CatalogEndpoint):
 
     def create_table(self, identifier: Any, columns: Any, partitions: Any, properties: Any, constraints: Any) -> Any:
         """Create a table and return it. Raise TableAlreadyExistsException if it exists."""
-        schema = self._schema(identifier, columns, partitions, properties, constraints, located=True)
+        declared = texts_of(self.jvm, properties)
+        schema = self._schema(identifier, columns, partitions, declared, constraints, located=True)
         if is_format_table(schema.options):
             return self._format_table(self._parts(identifier), self._created_format_table(identifier, schema))
         table = self._created(identifier, schema)
@@ -424,13 +425,13 @@ class CatalogHandler(ViewHandler, CatalogEndpoint):
         identifier: Any,
         columns: Any,
         partitions: Any,
-        properties: Any,
+        properties: Mapping[str, str],
         constraints: Any = (),
         *,
         located: bool = False,
     ) -> Schema:
         """Return the schema in a statement. ``located``: True if LOCATION may name a directory outside the database."""
-        declared = {**properties} if isinstance(properties, dict) else texts_of(self.jvm, properties)
+        declared = dict(properties)
         location = self.catalog.location(self._identifier(self._parts(identifier)))
         elsewhere = not same_directory(declared.get("location", location), location)
         if elsewhere and located and self.catalog.has_locations:
@@ -457,7 +458,7 @@ class CatalogHandler(ViewHandler, CatalogEndpoint):
         constraints: Any,
         operation: str,
     ) -> Any:
-        schema = self._schema(identifier, columns, partitions, properties, constraints)
+        schema = self._schema(identifier, columns, partitions, texts_of(self.jvm, properties), constraints)
         name = self._identifier(self._parts(identifier))
         if is_format_table(schema.options):
             create, drop = partial(self._created_format_table, identifier, schema), partial(self.drop_table, identifier)

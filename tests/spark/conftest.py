@@ -19,6 +19,8 @@ from tests.support.standalone import StandaloneCluster
 ROOT = Path(__file__).parent.parent.parent
 MODE = os.environ.get("PAIMON_SPARK_MODE", "classic")
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
+SEARCHED = ("py4j", "PythonUtils", "java")
+"""Names that PySpark looks up at each error or query. Java searches all jars for them, so the tests look them up once."""
 SETTINGS = {
     "spark.ui.enabled": "false",
     # A test is over before optimising compilers pay: without them the same statements take half the CPU time.
@@ -63,11 +65,7 @@ def spark(request):
     if MODE != "connect":
         session_settings.remember()
         view = session.sparkContext._jvm
-        for name in (
-            "py4j",
-            "PythonUtils",
-            "java",
-        ):  # which PySpark asks Java to search in all jars, often
+        for name in SEARCHED:
             setattr(view, name, getattr(view, name))
     yield session
     session.stop()
