@@ -233,8 +233,8 @@ class CatalogHandler(ViewHandler, CatalogEndpoint):
 
     def create_table(self, identifier: Any, columns: Any, partitions: Any, properties: Any, constraints: Any) -> Any:
         """Create a table and return it. Raise TableAlreadyExistsException if it exists."""
-        declared = texts_of(self.jvm, properties)
-        schema = self._schema(identifier, columns, partitions, declared, constraints, located=True)
+        stated = texts_of(self.jvm, properties)
+        schema = self._schema(identifier, columns, partitions, stated, constraints, located=True)
         if is_format_table(schema.options):
             return self._format_table(self._parts(identifier), self._created_format_table(identifier, schema))
         table = self._created(identifier, schema)
@@ -425,13 +425,12 @@ class CatalogHandler(ViewHandler, CatalogEndpoint):
         identifier: Any,
         columns: Any,
         partitions: Any,
-        properties: Mapping[str, str],
+        declared: dict[str, str],
         constraints: Any = (),
         *,
         located: bool = False,
     ) -> Schema:
-        """Return the schema in a statement. ``located``: True if LOCATION may name a directory outside the database."""
-        declared = dict(properties)
+        """Return the schema of a statement. Changes ``declared``. ``located``: True if LOCATION may be anywhere."""
         location = self.catalog.location(self._identifier(self._parts(identifier)))
         elsewhere = not same_directory(declared.get("location", location), location)
         if elsewhere and located and self.catalog.has_locations:

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent.parent
 MODE = os.environ.get("PAIMON_SPARK_MODE", "classic")
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 SEARCHED = ("py4j", "PythonUtils", "java")
-"""Names that PySpark looks up at each error or query. Java searches all jars for them, so the tests look them up once."""
+"""Names that PySpark looks up at each error or query, which makes Java search all jars: the tests do it once."""
 SETTINGS = {
     "spark.ui.enabled": "false",
     # A test is over before optimising compilers pay: without them the same statements take half the CPU time.
