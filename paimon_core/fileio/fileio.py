@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
 from typing import Any
 
 import pyarrow as pa
@@ -50,6 +51,11 @@ class FileIO:
         found._storages = {key: storage for key, storage in self._storages.items() if key != own}
         found._process = self._process
         return found
+
+    @property
+    def identity(self) -> str:
+        """A text that is equal for FileIOs of the same URL and options, and does not show the options."""
+        return blake2b(repr((self._url, sorted(self._options.items()))).encode(), digest_size=16).hexdigest()
 
     @property
     def has_options(self) -> bool:

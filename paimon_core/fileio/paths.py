@@ -8,11 +8,15 @@ from paimon_core.errors import InvalidInputError
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):/")
 _ROOT = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*:)?/+$")
-_FORBIDDEN = frozenset(("/", "\0", os.sep))
+_SEPARATOR = re.compile(rf"[/\0{re.escape(os.sep)}]")
 
 
 def join(*parts: str) -> str:
     """Join path parts with single slashes; drop empty parts; keep the scheme and a leading slash."""
+    if len(parts) == 2:  # most calls join a directory and a name
+        directory, name = parts
+        if directory and name and "/" not in (directory[-1], name[0], name[-1]):
+            return f"{directory}/{name}"
     given = [part for part in parts if part]
     if not given:
         return ""
@@ -42,8 +46,7 @@ def absolute(path: str) -> str:
 
 def are_file_names(names: Sequence[str]) -> bool:
     """Return True if all names stay within their directory: without separators, not ``..``, not empty."""
-    joined = "\n".join(names)
-    return not any(text in joined for text in _FORBIDDEN) and not any(name in names for name in ("", ".", ".."))
+    return _SEPARATOR.search("\n".join(names)) is None and not any(name in names for name in ("", ".", ".."))
 
 
 def check_name(name: str, shown: str) -> None:

@@ -93,7 +93,12 @@ class Options(Mapping[str, str]):
         return Options, (self._values,)
 
     def _key_in_use(self, option: Option[T]) -> str | None:
-        return next((key for key in (option.key, *option.old_keys) if key in self._values), None)
+        if option.key in self._values:
+            return option.key
+        for key in option.old_keys:
+            if key in self._values:
+                return key
+        return None
 
     def has(self, option: Option[T]) -> bool:
         """Return True if the option is set, under its key or an old key."""

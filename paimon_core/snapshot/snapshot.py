@@ -16,6 +16,7 @@ NO_WATERMARK: Final = -(2**63)
 LONGEST: Final = 2**63
 """One more than the largest number that a file may hold."""
 
+_LARGE: Final = LONGEST // 1000  # the largest time in milliseconds that can be converted to microseconds
 BATCH_COMMIT_IDENTIFIER: Final = LONGEST - 1
 """The commit identifier of every batch commit; streams count upwards instead."""
 
@@ -122,9 +123,9 @@ class Snapshot:
             raise InvalidInputError(
                 f"commit identifier {self.commit_identifier} is not from {-LONGEST} to {LONGEST - 1}"
             )
-        for name in _KEYS:
+        for name in _NUMBERS:
             value = getattr(self, name)
-            if isinstance(value, int):
+            if value is not None and not -_LARGE < value < _LARGE:
                 _check_value(f"snapshot {self.id}, which was not written", name, value)
 
     def to_json(self) -> bytes:
@@ -146,12 +147,17 @@ class Snapshot:
 
         Raises CorruptedError naming ``path``, UnsupportedError for a newer version of the format.
         """
-        record = load_object(data, path)
+        return cls.from_record(load_object(data, path), path, snapshot_id)
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any], path: str, snapshot_id: int | None = None) -> "Snapshot":
+        """Return a snapshot of the keys of its file; keys that no snapshot has become `extra`. See `from_json`."""
         values: dict[str, Any] = {}
-        for name, (key, _, required) in _KEYS.items():
+        for name, (key, kind, required) in _KEYS.items():
             values[name] = value = record.pop(key, None)
             if value is not None:
-                _check_value(path, name, value)
+                if type(value) is not kind or name in _FILES or (kind is int and not -_LARGE < value < _LARGE):
+                    _check_value(path, name, value)
             elif required:
                 raise CorruptedError(f"{path}: a snapshot needs {key!r}, and it is missing")
         if values["version"] is None:
@@ -180,7 +186,7 @@ def _check_value(path: str, name: str, value: object) -> None:
         raise CorruptedError(f"{path}: {key!r} must be {_KIND_NAMES[kind]}, found {value!r}")
     if name in _FILES and not are_file_names((str(value),)):
         raise CorruptedError(f"{path}: {key!r} must be the name of a file, found {value!r}")
-    most = LONGEST // 1000 if name == "time_millis" else LONGEST  # times are also converted to microseconds
+    most = _LARGE if name == "time_millis" else LONGEST
     if isinstance(value, int) and not -most <= value < most:
         raise CorruptedError(f"{path}: {key!r} must be from {-most} to {most - 1}, found {value}")
 
@@ -246,3 +252,4 @@ _KEYS: dict[str, tuple[str, type, bool]] = {
     f.name: (_camel(f.name), _kind(f.name), f.name in _REQUIRED) for f in fields(Snapshot) if f.name != "extra"
 }
 """Per field name: key on disk, JSON type, and whether the key is required."""
+_NUMBERS = [name for name, (_, kind, _) in _KEYS.items() if kind is int]

@@ -1,14 +1,15 @@
 """Tags: named snapshots that expiry keeps, in files ``tag/tag-<name>`` (format 10.1)."""
 
 import json
-from dataclasses import dataclass, field, replace
+import threading
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from paimon_core.errors import CorruptedError, InvalidInputError, NotFoundError, listed_names
-from paimon_core.fileio.fileio import FileIO, join
+from paimon_core.fileio.fileio import UNKNOWN_MODIFIED, FileIO, FileStatus, join
 from paimon_core.fileio.parallel import parallel_map
-from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.snapshot.snapshot import Snapshot, load_object
 
 _PREFIX = "tag-"
 _CREATED = "tagCreateTime"
@@ -79,8 +80,7 @@ class Tags:
 
     def modified(self) -> dict[str, int]:
         """Return the time (epoch ms) when the file of each tag was written, by name."""
-        files = (f for f in self.io.list(self._directory) if not f.is_directory and f.name.startswith(_PREFIX))
-        return {f.name.removeprefix(_PREFIX): f.modified_ms for f in files}
+        return {name: file.modified_ms for name, file in self._files().items()}
 
     def find(self, name: str) -> Tag | None:
         """Return a tag; `None`: no tag has this name."""
@@ -105,21 +105,56 @@ class Tags:
         tags = [tag for tag in parallel_map(self.find, self.names()) if tag is not None]
         return sorted(tags, key=lambda tag: (tag.snapshot.id, tag.name))
 
+    def remembered(self) -> "list[Tag]":
+        """Return all tags as `list` does, but read only the files that this process has not read before.
+
+        A file is known by its path, size and time. So a tag that was replaced within a tick of the store's clock may
+        have its old state here. REQUIRES: the caller calls `list` before it deletes anything.
+        """
+        files = self._files()
+        keys = {name: (self.io.identity, file.path, file.size, file.modified_ms) for name, file in files.items()}
+        tags = {name: tag for name, key in keys.items() if (tag := _remembered.get(key)) is not None}
+        unknown = [name for name in files if name not in tags]
+        for name, tag in zip(unknown, parallel_map(self.find, unknown), strict=True):
+            if tag is not None:
+                tags[name] = tag
+                if files[name].modified_ms != UNKNOWN_MODIFIED:
+                    _remember(keys[name], tag)
+        return sorted(tags.values(), key=lambda tag: (tag.snapshot.id, tag.name))
+
     def summary(self, name: str) -> str:
         """Return at most 20 existing names, and the nearest to ``name``, as text for messages."""
         return f"there are {listed_names(name, self.names(), 'no tags')}"
+
+    def _files(self) -> dict[str, FileStatus]:
+        files = (f for f in self.io.list(self._directory) if not f.is_directory and f.name.startswith(_PREFIX))
+        return {f.name.removeprefix(_PREFIX): f for f in files}
 
     @property
     def _directory(self) -> str:
         return join(self.root, "tag")
 
 
+_Key = tuple[str, str, int, int]
+_remembered: dict[_Key, Tag] = {}
+"""By identity of the FileIO, path, size and time of a file: the tags that were read, oldest reads first."""
+_MOST_REMEMBERED = 4096  # of about two kilobytes
+_lock = threading.Lock()
+
+
+def _remember(key: _Key, tag: Tag) -> None:
+    with _lock:
+        if len(_remembered) >= _MOST_REMEMBERED:
+            del _remembered[next(iter(_remembered))]
+        _remembered[key] = tag
+
+
 def _parse(name: str, data: bytes, path: str) -> Tag:
-    snapshot = Snapshot.from_json(data, path)
-    extra = dict(snapshot.extra)
-    created, retained = extra.pop(_CREATED, None), extra.pop(_RETAINED, None)
+    record = load_object(data, path)
+    created, retained = record.pop(_CREATED, None), record.pop(_RETAINED, None)
+    snapshot = Snapshot.from_record(record, path)
     try:
-        return Tag(name, replace(snapshot, extra=extra), _moment(created), _duration(retained))
+        return Tag(name, snapshot, _moment(created), _duration(retained))
     except (TypeError, ValueError, OverflowError) as error:
         raise CorruptedError(
             f"{path}: cannot read {_CREATED}={created!r}, {_RETAINED}={retained!r}: {error}"

@@ -354,9 +354,10 @@ class SimulatedStorage:
 
 def _statuses(disk: Disk, key: str, shown: str) -> Iterator[FileStatus]:
     for name in disk.names(key):
-        file = disk.files.get(f"{key}/{name}")
+        path = f"{key}/{name}"
+        file = disk.files.get(path)
         if file is None:
-            yield FileStatus(join(shown, name), name, 0, True, disk.touched_ms(f"{key}/{name}"))
+            yield FileStatus(join(shown, name), name, 0, True, disk.touched_ms(path))
         else:
             yield FileStatus(join(shown, name), name, len(file.data), False, file.modified_ms)
 
@@ -390,20 +391,28 @@ class _Sink(io.BytesIO):
 class SimulatedIO(FileIO):
     """A FileIO whose every path leads to one simulated storage."""
 
-    def __init__(self, storage: Any) -> None:
+    _numbers = itertools.count()
+
+    def __init__(self, storage: Any, identity: str | None = None) -> None:
         super().__init__("simulated")
         self._simulated = storage
+        self._identity = identity or f"simulated {next(self._numbers)}"
 
-    def __reduce__(self) -> tuple[type["SimulatedIO"], tuple[Any]]:
+    def __reduce__(self) -> tuple[type["SimulatedIO"], tuple[Any, str]]:
         """Pickle the storage as well."""
-        return SimulatedIO, (self._simulated,)
+        return SimulatedIO, (self._simulated, self._identity)
 
     def _storage(self, path: str) -> Any:
         return self._simulated
 
     def inside(self, *directories: str) -> "SimulatedIO":
         """Return the same files, but none of these directories is made."""
-        return SimulatedIO(self._simulated.inside(directories))
+        return SimulatedIO(self._simulated.inside(directories), self._identity)
+
+    @property
+    def identity(self) -> str:
+        """The same text for all that `inside` returns."""
+        return self._identity
 
     @property
     def renames_atomically(self) -> bool:

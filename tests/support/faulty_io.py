@@ -13,6 +13,7 @@ After a death the io is frozen: every further call, clean-up included, dies too,
 
 import errno
 import io
+import itertools
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
@@ -68,6 +69,10 @@ class FaultyIO(FileIO):
         found.__dict__.update(self.__dict__)
         found.inner = inner
         return found
+
+    @property
+    def identity(self) -> str:
+        return self.inner.identity
 
     @property
     def renames_atomically(self) -> bool:
@@ -201,8 +206,11 @@ class MemoryIO(FileIO):
     ``atomic_renames``: a directory is renamed in one step, as on a disk; False: as on an object store.
     """
 
+    _numbers = itertools.count()
+
     def __init__(self, files: dict[str, bytes] | None = None, *, atomic_renames: bool = True) -> None:
         super().__init__("memory://")
+        self._number = next(self._numbers)
         self.atomic_renames = atomic_renames
         self.files = dict(files or {})
         self._lock = threading.Lock()
@@ -210,6 +218,10 @@ class MemoryIO(FileIO):
     def copy(self) -> "MemoryIO":
         """The same files, from here on apart."""
         return MemoryIO(self.files, atomic_renames=self.atomic_renames)
+
+    @property
+    def identity(self) -> str:
+        return f"memory {self._number}"
 
     @property
     def renames_atomically(self) -> bool:

@@ -1,6 +1,7 @@
 """Create and expire tags after commits (behaviour 7.12)."""
 
 import logging
+from datetime import datetime
 
 from paimon_core.errors import InvalidInputError, OutOfRangeError, hide_secrets
 from paimon_core.operations.history.delete_tag import delete_tags
@@ -24,12 +25,12 @@ _NONE = "none"
 def tag_after_commit(store: FileStore) -> None:
     """Create due tags, then delete tags whose retention time has passed. Never fails: errors are logged.
 
-    Cost: reading the files of all tags, for their retention times, unless ``tag.time-expire-enabled`` is false; with
-    ``tag.automatic-creation`` also reading the newest snapshot.
+    Cost: a listing of the tags, unless ``tag.time-expire-enabled`` is false; the files of tags that this process has
+    not read before, or of all tags if one has expired; with ``tag.automatic-creation`` also the newest snapshot.
     """
     try:
         create_due_tags(store)
-        if store.options.value(TAG_TIME_EXPIRE_ENABLED):
+        if store.options.value(TAG_TIME_EXPIRE_ENABLED) and _has_expired(store):
             TableTags(store).expire()
     except Exception as error:
         _log.warning(
@@ -70,6 +71,11 @@ def trigger(store: FileStore) -> list[Tag]:
             "'watermark' or 'batch'"
         )
     return create_due_tags(store)
+
+
+def _has_expired(store: FileStore) -> bool:
+    now = datetime.fromtimestamp(store.now() / 1000)  # local, as the times of tags
+    return any(tag.expires is not None and now > tag.expires for tag in store.tags.remembered())
 
 
 def _tag_periods(store: FileStore, rule: AutomaticTags, newest: Snapshot, tags: list[Tag]) -> list[Tag]:

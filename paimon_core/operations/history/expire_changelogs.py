@@ -30,17 +30,21 @@ def expire_changelogs(store: FileStore, retention: Retention, *, dry_run: bool =
     """
     changelogs = store.changelogs
     earliest, newest = changelogs.earliest_id(), changelogs.latest_id()
-    latest, oldest = store.snapshots.latest_id(), store.snapshots.earliest()
-    if earliest is None or newest is None or latest is None or oldest is None:
+    if earliest is None or newest is None:
+        return Expired()
+    latest, first = store.snapshots.latest_id(), store.snapshots.earliest_id()
+    if latest is None or first is None:
         return Expired()
     unread = Consumers(store.io, store.branch_root).min_next()
-    limit = min(newest if outlived(store.options) else newest + 1, oldest.id, newest + 1 if unread is None else unread)
+    limit = min(newest if outlived(store.options) else newest + 1, first, newest + 1 if unread is None else unread)
     end = first_retained(retention, earliest, latest, limit, lambda ids: _times(changelogs, ids))
-    if end <= earliest:
+    oldest = store.snapshots.earliest() if end > earliest else None
+    if oldest is None:
         return Expired()
     existing = changelogs.ids()
     if existing and existing[0] != earliest:  # the hint was wrong
         end = first_retained(retention, existing[0], latest, limit, lambda ids: _times(changelogs, ids))
+    end = min(end, oldest.id)
     expiring = [found for found in parallel_map(changelogs.find, [n for n in existing if n < end]) if found is not None]
     if not expiring:
         return Expired()

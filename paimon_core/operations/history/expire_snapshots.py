@@ -87,7 +87,7 @@ def expire_snapshots(
     if after is None:  # or another expiry is deleting it and all snapshots before it
         return Expired()
     keeps_changes = outlived(store.options) or store.changelogs.earliest_id() is not None
-    tags = store.tags.list()
+    tags = store.tags.remembered()
     try:
         plan = _deletion_plan(store, expiring, after, keeps_changes=keeps_changes)
         names = referenced_names(store, plan, tags) | _named(store, [after, *adjacent_tags(tags, expiring[0].id, end)])
@@ -107,7 +107,7 @@ def expire_snapshots(
     forget_expired(store)
     if removed != expiring or not _is_after(store, after):
         return Expired(tuple(s.id for s in removed))
-    added = [tag for tag in store.tags.list() if tag not in tags]  # created from snapshots that still existed
+    added = [tag for tag in store.tags.list() if tag not in tags]  # also created from snapshots that still existed
     paths, size = plan.paths(store, names | _of_new_tags(store, plan, added))
     delete_files(store, paths)
     return Expired(tuple(s.id for s in expiring), files=len(paths), bytes=size)

@@ -1,13 +1,16 @@
 """Automatic tags: which snapshots get which names, how many stay, and what commits do for them."""
 
+import os
 import time
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from paimon_core.commit.idempotent import IdempotentCommits
 from paimon_core.errors import InvalidInputError
+from paimon_core.fileio.fileio import FileIO
 from paimon_core.operations.history.automatic_tags import create_due_tags, trigger
 from paimon_core.options.option import Options
 from paimon_core.schema.schema import Schema
@@ -256,6 +259,46 @@ def test_existing_tags_are_not_read_if_none_is_due():
         create_due_tags(FileStore(counting, ROOT, table.store.schema, now=at(io, moment).store.now))
         assert any("/tag/" in path for verb, path in counting.log if verb == "read") == is_due
     assert len(tags(table)) == 9
+
+
+def test_commits_read_only_new_tags(tmp_path):
+    """A commit lists the tags to find those that have expired, and reads only those that this process has not read."""
+    table, counting = on_disk(tmp_path)
+    for number in range(5):
+        table.tags.create(f"v{number}", retained="9 d")
+    for new, reads in ((0, 5), (0, 0), (1, 1)):
+        for number in range(new):
+            table.tags.create(f"new{number}")
+        counting.log.clear()
+        table.write(orders((1, "a", 1)))
+        assert sum("/tag/" in path for verb, path in counting.log if verb == "read") == reads
+
+
+def test_tag_that_was_replaced_within_a_tick_keeps_its_files(tmp_path):
+    """A file of the same size and time may be another tag: it is not expired, and its snapshot keeps its files."""
+    table, _ = on_disk(tmp_path)
+    for number in range(2, 6):
+        table.write(orders((number, "a", 1)))
+    path = tmp_path / "t" / "tag" / "tag-v"
+    table.tags.create("v", 2)
+    written = path.stat()
+    assert [tag.snapshot.id for tag in table.store.tags.remembered()] == [2]
+    table.tags.replace("v", 3)
+    os.utime(path, ns=(written.st_atime_ns, written.st_mtime_ns))
+    assert path.stat().st_size == written.st_size
+    assert [tag.snapshot.id for tag in table.store.tags.remembered()] == [2], "the process does not see the change"
+    table.maintenance.expire_snapshots(retain_max=1)
+    assert len(table.snapshots()) == 1
+    assert table.to_arrow(tag="v").column("id").to_pylist() == [1, 2, 3]
+
+
+def on_disk(directory: Path) -> tuple[Table, FaultyIO]:
+    """A table with a snapshot, and the log of its requests."""
+    root, counting = str(directory / "t"), FaultyIO(FileIO.of(str(directory)))
+    create_table(counting, root, Schema(ORDERS, ["id"], [], {"bucket": "1"}))
+    table = Table(FileStore(counting, root, Schemas(counting, root).latest()))
+    table.write(orders((1, "a", 1)))
+    return table, counting
 
 
 def test_local_time_uses_time_zone_of_process(monkeypatch):
