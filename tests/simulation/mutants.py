@@ -169,9 +169,9 @@ MUTANTS = [
         "expiry keeps the files of tags",
         [
             Edit(
-                "paimon_core.operations.history.expire_snapshots:expire_snapshots",
-                "names = referenced_names(store, plan, tags) |",
-                "names = set() |",
+                "paimon_core.operations.history.expire_snapshots:_needed",
+                "referenced_names(store, plan, tags) |",
+                "set() |",
             )
         ],
         _profile({"write": 1, "overwrite": 2, "expire": 2, "tag": 1}, _APPEND, faults=NO_FAULTS),

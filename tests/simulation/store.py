@@ -398,9 +398,9 @@ class SimulatedIO(FileIO):
         self._simulated = storage
         self._identity = identity or f"simulated {next(self._numbers)}"
 
-    def __reduce__(self) -> tuple[type["SimulatedIO"], tuple[Any, str]]:
+    def __reduce__(self) -> tuple[type["SimulatedIO"], tuple[Any]]:
         """Pickle the storage as well."""
-        return SimulatedIO, (self._simulated, self._identity)
+        return SimulatedIO, (self._simulated,)
 
     def _storage(self, path: str) -> Any:
         return self._simulated

@@ -22,14 +22,14 @@ _log = logging.getLogger(__name__)
 _NONE = "none"
 
 
-def tag_after_commit(store: FileStore) -> None:
+def tag_after_commit(store: FileStore, newest: Snapshot) -> None:
     """Create due tags, then delete tags whose retention time has passed. Never fails: errors are logged.
 
-    Cost: a listing of the tags, unless ``tag.time-expire-enabled`` is false; the files of tags that this process has
-    not read before, or of all tags if one has expired; with ``tag.automatic-creation`` also the newest snapshot.
+    ``newest``: the newest snapshot. Cost: a listing of the tags, unless ``tag.time-expire-enabled`` is false, and the
+    files of tags that this process has not read before, or of all tags if one has expired.
     """
     try:
-        create_due_tags(store)
+        create_due_tags(store, newest)
         if store.options.value(TAG_TIME_EXPIRE_ENABLED) and _has_expired(store):
             TableTags(store).expire()
     except Exception as error:
@@ -40,14 +40,17 @@ def tag_after_commit(store: FileStore) -> None:
         )
 
 
-def create_due_tags(store: FileStore) -> list[Tag]:
+def create_due_tags(store: FileStore, newest: Snapshot | None = None) -> list[Tag]:
     """Create the tags that are due by ``tag.automatic-creation`` and return them; delete the oldest surplus tags.
 
-    Cost: a listing of the tags if their names show that no tag is due, else reading their files.
+    ``newest``: the newest snapshot; `None`: it is read, if the table has automatic tags. Cost: a listing of the tags if
+    their names show that no tag is due, else reading their files.
     """
-    newest = store.snapshots.latest()
     mode = store.options.value(TAG_AUTOMATIC_CREATION)
-    if newest is None or mode == _NONE:
+    if mode == _NONE:
+        return []
+    newest = newest or store.snapshots.latest()
+    if newest is None:
         return []
     if mode == "batch":
         return _tag_batch(store, newest)

@@ -38,16 +38,19 @@ def expire_after_commit(store: FileStore, *, dedicated: bool = False) -> None:
 
 
 def _expire(store: FileStore, dedicated: bool) -> None:
-    tag_after_commit(store)
-    expire_partitions_after_commit(store, dedicated=dedicated)
     try:
+        newest = store.snapshots.latest()
+        if newest is None:
+            return
+        tag_after_commit(store, newest)
+        expire_partitions_after_commit(store, newest, dedicated=dedicated)
         now, options = store.now(), store.options
         unused = options.value(CONSUMER_EXPIRATION_TIME)
         if unused is not None:
             _expire_consumers(store, unused // timedelta(milliseconds=1))
-        expired = expire_snapshots(store, snapshot_retention(options, now))
+        expired = expire_snapshots(store, snapshot_retention(options, now), latest=newest.id)
         if expired.snapshots or outlived(options):
-            expire_changelogs(store, changelog_retention(options, now))
+            expire_changelogs(store, changelog_retention(options, now), latest=newest.id)
     except Exception as error:
         _log.warning(
             "snapshots of %s were not expired, the next commit tries again: %s",

@@ -1,6 +1,7 @@
 """Expire changelogs that outlived their snapshots (behaviour 7.11)."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.operations.history.expire_snapshots import Expired
@@ -22,18 +23,21 @@ from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
 
-def expire_changelogs(store: FileStore, retention: Retention, *, dry_run: bool = False) -> Expired:
+def expire_changelogs(
+    store: FileStore, retention: Retention, *, dry_run: bool = False, latest: int | None = None
+) -> Expired:
     """Expire the oldest changelogs that are due, up to the limit of one step; return their ids.
 
     The newest changelog is kept while the table's options keep changes longer than snapshots. Changelogs that a
-    consumer has not read are kept. For the state after an error see `expire_snapshots`.
+    consumer has not read are kept. For the arguments, and the state after an error, see `expire_snapshots`.
     """
     changelogs = store.changelogs
-    earliest, newest = changelogs.earliest_id(), changelogs.latest_id()
-    if earliest is None or newest is None:
+    earliest = changelogs.earliest_id()
+    latest = latest if earliest is None else latest or store.snapshots.latest_id()
+    if earliest is None or latest is None or not _is_due(changelogs, retention, earliest, latest):
         return Expired()
-    latest, first = store.snapshots.latest_id(), store.snapshots.earliest_id()
-    if latest is None or first is None:
+    newest, first = changelogs.latest_id(), store.snapshots.earliest_id()
+    if newest is None or first is None:
         return Expired()
     unread = Consumers(store.io, store.branch_root).min_next()
     limit = min(newest if outlived(store.options) else newest + 1, first, newest + 1 if unread is None else unread)
@@ -62,6 +66,12 @@ def expire_changelogs(store: FileStore, retention: Retention, *, dry_run: bool =
         store.sync(changelogs.path(changelog.id) for changelog in expiring)
         delete_files(store, paths)
     return Expired(changelogs=tuple(changelog.id for changelog in expiring), files=len(paths), bytes=size)
+
+
+def _is_due(changelogs: Changelogs, retention: Retention, number: int, latest: int) -> bool:
+    """Return True if the oldest changelog may expire by its age and number."""
+    first = replace(retention, limit=1)
+    return first_retained(first, number, latest, None, lambda ids: _times(changelogs, ids)) > number
 
 
 def _deletion_plan(store: FileStore, expiring: list[Snapshot], after: Snapshot | None) -> DeletionPlan:

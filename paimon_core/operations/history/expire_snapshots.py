@@ -6,7 +6,7 @@ expiries delete the same files twice, or a part of the files each.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
 from paimon_core.errors import CorruptedError
@@ -62,7 +62,12 @@ class Expired:
 
 
 def expire_snapshots(
-    store: FileStore, retention: Retention, *, dry_run: bool = False, earliest: int | None = None
+    store: FileStore,
+    retention: Retention,
+    *,
+    dry_run: bool = False,
+    earliest: int | None = None,
+    latest: int | None = None,
 ) -> Expired:
     """Expire the oldest snapshots that are due, up to the limit of one step; return their ids.
 
@@ -74,11 +79,12 @@ def expire_snapshots(
         retention: the rules for the snapshots to keep.
         dry_run: True to only return the snapshots that would expire.
         earliest: id of the first snapshot to expire, as if earlier ones had expired; ``None``: the oldest snapshot.
+        latest: id of the newest snapshot; ``None``: it is read.
 
     Raises CorruptedError (nothing changed) if needed metadata cannot be read. Raises OSError of the storage: before
     the first snapshot is deleted, nothing has changed; after that, unreferenced files may remain.
     """
-    latest = store.snapshots.latest_id()
+    latest = latest or store.snapshots.latest_id()
     if latest is None or latest - retention.least < 1:  # ids count from 1
         return Expired()
     ids, end = _due(store, retention, latest, earliest)
@@ -87,10 +93,9 @@ def expire_snapshots(
     if after is None:  # or another expiry is deleting it and all snapshots before it
         return Expired()
     keeps_changes = outlived(store.options) or store.changelogs.earliest_id() is not None
-    tags = store.tags.remembered()
     try:
         plan = _deletion_plan(store, expiring, after, keeps_changes=keeps_changes)
-        names = referenced_names(store, plan, tags) | _named(store, [after, *adjacent_tags(tags, expiring[0].id, end)])
+        tags, names = _needed(store, plan, expiring[0], after)
     except CorruptedError:
         if store.snapshots.exists(end):
             raise
@@ -142,7 +147,7 @@ def _due(store: FileStore, retention: Retention, latest: int, earliest: int | No
     snapshot that remained would lose files that it needs. ``earliest``: see `expire_snapshots`.
     """
     begin = store.snapshots.earliest_id() if earliest is None else earliest
-    if begin is None or begin > latest - retention.least:
+    if begin is None or begin > latest - retention.least or not _is_due(store, retention, begin, latest):
         return [], 0
     unread = _unread(store)
     end = first_retained(retention, begin, latest, unread, lambda ids: _times(store, ids))
@@ -152,6 +157,12 @@ def _due(store: FileStore, retention: Retention, latest: int, earliest: int | No
     if existing and existing[0] != begin:
         end = first_retained(retention, existing[0], latest, unread, lambda ids: _times(store, ids))
     return [number for number in existing if number < end], next((number for number in existing if number >= end), end)
+
+
+def _is_due(store: FileStore, retention: Retention, number: int, latest: int) -> bool:
+    """Return True if the oldest snapshot may expire by its age and number."""
+    first = replace(retention, limit=1)
+    return first_retained(first, number, latest, None, lambda ids: _times(store, ids)) > number
 
 
 def _deletion_plan(store: FileStore, expiring: list[Snapshot], after: Snapshot, *, keeps_changes: bool) -> DeletionPlan:
@@ -168,6 +179,19 @@ def _deletion_plan(store: FileStore, expiring: list[Snapshot], after: Snapshot, 
             others |= changelog_files(store, snapshot)
     following = [*expiring[1:], after]
     return DeletionPlan(deleted_files(store, following, spare_appended=written, deltas=deltas), others)
+
+
+def _needed(store: FileStore, plan: DeletionPlan, first: Snapshot, after: Snapshot) -> tuple[list[Tag], set[str]]:
+    """Return the tags, and the names of planned files that tags, other branches or the snapshot ``after`` need."""
+
+    def needed(tags: list[Tag]) -> tuple[list[Tag], set[str]]:
+        kept = [after, *adjacent_tags(tags, first.id, after.id)]
+        return tags, referenced_names(store, plan, tags) | _named(store, kept)
+
+    try:
+        return needed(store.tags.remembered())
+    except CorruptedError:  # a tag may be another one than this process remembers
+        return needed(store.tags.list())
 
 
 def _of_new_tags(store: FileStore, plan: DeletionPlan, added: list[Tag]) -> set[str]:

@@ -105,15 +105,15 @@ def expire_partitions(store: FileStore, *, dry_run: bool = False) -> list[Partit
     return [_name(store, partition) for partition in dropped]
 
 
-def expire_partitions_after_commit(store: FileStore, *, dedicated: bool = False) -> None:
+def expire_partitions_after_commit(store: FileStore, newest: Snapshot, *, dedicated: bool = False) -> None:
     """Drop the partitions that are due, if the check is due (see the module). Never fails: an error is logged.
 
-    ``dedicated``: True after a job that does not write rows.
+    ``newest``: the newest snapshot. ``dedicated``: True after a job that does not write rows.
     """
     try:
         if store.options.value(PARTITION_EXPIRATION_TIME) is None or not store.schema.partition_keys:
             return
-        if _check_is_due(store, dedicated=dedicated):
+        if _check_is_due(store, newest, dedicated=dedicated):
             expire_partitions(store)
     except Exception as error:
         _log.warning(
@@ -123,11 +123,8 @@ def expire_partitions_after_commit(store: FileStore, *, dedicated: bool = False)
         )
 
 
-def _check_is_due(store: FileStore, *, dedicated: bool) -> bool:
+def _check_is_due(store: FileStore, newest: Snapshot, *, dedicated: bool) -> bool:
     interval = store.options.value(PARTITION_EXPIRATION_CHECK_INTERVAL) // _MILLI
-    newest = store.snapshots.latest()
-    if newest is None:
-        return False
     if not interval:
         return True
     if store.options.value(END_INPUT_CHECK_PARTITION_EXPIRE) and newest.commit_identifier == BATCH_COMMIT_IDENTIFIER:

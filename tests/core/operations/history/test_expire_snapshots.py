@@ -17,7 +17,7 @@ from paimon_core.store.create import create_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
 from tests.support.draws import draws
-from tests.support.faulty_io import MemoryIO
+from tests.support.faulty_io import FaultyIO, MemoryIO
 from tests.support.tables import ORDERS, orders, rows_of
 from tests.support.timeline import all_files, make_branch, make_tag, needed_files
 
@@ -369,3 +369,32 @@ def test_wrong_hint_does_not_change_expired_changelogs(hint):
     Table(table.store.with_options(rules | bounds)).maintenance.expire_snapshots()
     assert changelogs.ids() == [latest - 2, latest - 1]
     assert stored(io) >= needed_files(table.store)
+
+
+def test_commit_after_which_nothing_is_due_costs_few_requests():
+    """The newest snapshot is read once for all that may be due, and consumers only if a snapshot may expire."""
+    rules = {"tag.automatic-creation": "process-time", "partition.expiration-time": "9 d"}
+    rules |= {"partition.timestamp-formatter": "yyyy", "partition.expiration-check-interval": "9 d", **LONGER}
+    io = table_of("partitioned", **rules, **{"snapshot.num-retained.min": "1", "changelog.time-retained": "2 h"})
+    for number in range(3):
+        open_table(io).write(orders((number, "2999", number)))
+    Consumers(io, ROOT).record("reader", 1)
+    counting = FaultyIO(io)
+    open_table(counting).write(orders((4, "2999", 4)))
+    log = [f"{verb} {path.removeprefix(ROOT)}" for verb, path in counting.log]
+    last_commit = max(number for number, request in enumerate(log) if request == "write /snapshot/LATEST")
+    assert log[last_commit + 2 :] == [
+        "read /snapshot/LATEST",
+        "exists /snapshot/snapshot-8",
+        "read /snapshot/snapshot-7",
+        "list /tag",  # automatic tags
+        "list /tag",  # expired tags
+        "read /snapshot/snapshot-6",  # whether partitions are to be checked
+        "read /snapshot/snapshot-5",
+        "read /snapshot/snapshot-4",
+        "read /snapshot/EARLIEST",
+        "list /snapshot",
+        "read /snapshot/snapshot-1",
+        "read /changelog/EARLIEST",
+        "list /changelog",
+    ]
