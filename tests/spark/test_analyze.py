@@ -31,6 +31,14 @@ def path(spark, tmp_path):
     return path
 
 
+@pytest.fixture
+def estimates(spark):
+    """Spark's optimizer with estimates, for one test."""
+    spark.conf.set("spark.sql.cbo.enabled", "true")
+    yield
+    spark.conf.unset("spark.sql.cbo.enabled")
+
+
 def statistics(path):
     store = Table.open(path).store
     return read_statistics(store, store.snapshots.latest())
@@ -68,3 +76,13 @@ def test_statistics_of_table_and_of_some_columns(spark, path):
     with pytest.raises(UnsupportedError, match="'a' of type ARRAY"):
         table.analyze(["a"])
     assert list(statistics(path).columns) == ["id"]
+
+
+def test_statistics_do_not_break_filters_that_spark_estimates(spark, path, estimates):
+    """Spark cannot estimate a range of TIMESTAMP_NTZ, and fails if the column has statistics."""
+    PaimonTable.forPath(spark, path).analyze("*")
+    at, day = "'2024-01-01 12:00:00.5'", "DATE '2024-01-01'"
+    bounds = {"id": "2", "s": "'b'", "d": "0", "t": f"TIMESTAMP {at}", "n": f"TIMESTAMP_NTZ {at}", "day": day}
+    for name, bound in bounds.items():
+        rows = spark.read.format("paimon").load(path)
+        assert rows.where(f"{name} >= {bound}").join(rows.select(name), name).count() > 0, name

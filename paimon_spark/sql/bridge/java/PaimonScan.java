@@ -36,6 +36,8 @@ import org.apache.spark.sql.execution.arrow.ArrowConverters$;
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStreamInputPartition;
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStreamReaderFactory$;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.NumericType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
@@ -408,20 +410,32 @@ class PaimonStatistics implements Statistics {
       String name = (String) names.next();
       scala.Option index = schema.getFieldIndex(name);
       if (index.isDefined()) {
-        int i = ((Integer) index.get()).intValue();
-        NamedReference column = Expressions.column(Trees.quoted(name));
-        found.put(column, new PaimonColumnStatistics((Map) columns.get(name), schema.fields()[i].dataType()));
+        DataType type = schema.fields()[((Integer) index.get()).intValue()].dataType();
+        if (estimates(type)) {
+          NamedReference column = Expressions.column(Trees.quoted(name));
+          found.put(column, new PaimonColumnStatistics((Map) columns.get(name), type));
+        }
       }
     }
     return found;
+  }
+
+  /** Spark estimates filters on these types, and fails on a range of any other type that has statistics. */
+  private static boolean estimates(DataType type) {
+    return type instanceof NumericType
+        || type.equals(DataTypes.BooleanType)
+        || type.equals(DataTypes.DateType)
+        || type.equals(DataTypes.TimestampType)
+        || type.equals(DataTypes.StringType)
+        || type.equals(DataTypes.BinaryType);
   }
 }
 
 class PaimonColumnStatistics implements ColumnStatistics {
   private final Map given;
-  private final org.apache.spark.sql.types.DataType type;
+  private final DataType type;
 
-  PaimonColumnStatistics(Map given, org.apache.spark.sql.types.DataType type) {
+  PaimonColumnStatistics(Map given, DataType type) {
     this.given = given;
     this.type = type;
   }
