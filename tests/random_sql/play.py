@@ -37,9 +37,8 @@ NO_CONSTRAINTS = {"spark.sql.constraintPropagation.enabled": "false"}
 """Checkpoints keep the constraints of their plan, some of which name columns that the plan does not have."""
 NO_ESTIMATES = {"spark.sql.cbo.enabled": "false"}
 """Spark cannot estimate the rows of some filters on checkpoints, and fails."""
-NO_FOLDING = NO_CONSTRAINTS | {
-    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConstantFolding"
-}
+OF_MODEL = NO_CONSTRAINTS | NO_ESTIMATES
+NO_FOLDING = OF_MODEL | {"spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConstantFolding"}
 """Without it, a constant that overflows is an error even if no row gets it."""
 OF_VALUES = {
     "ARITHMETIC_OVERFLOW",
@@ -141,7 +140,7 @@ class Player:
         expected = None
         try:
             settings = {OVERWRITE_MODE: "dynamic"} if step.parts.get("form") == "dynamic" else {}
-            with set_up(self.spark, NO_CONSTRAINTS, {}):
+            with set_up(self.spark, OF_MODEL, {}):
                 self.model.run(step)
         except Undefined:
             self.model.restore(before)

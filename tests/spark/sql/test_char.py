@@ -137,10 +137,12 @@ def test_statements_change_keys_as_they_are_stored(sql):
 
 
 @pytest.mark.more
-def test_a_merge_by_a_varchar_key_may_set_all_columns(sql):
+@pytest.mark.parametrize("condition", ["", "AND k.v < 2L", "AND NOT k.k <=> NULL"])
+def test_a_merge_by_a_varchar_key_may_set_all_columns(sql, condition):
+    """A condition that Spark must convert makes it resolve the assignments twice, with a cast between the checks."""
     sql("CREATE TABLE k (k VARCHAR(4) NOT NULL, v INT) TBLPROPERTIES ('primary-key' = 'k', 'bucket' = '1')")
     sql("INSERT INTO k VALUES ('a', 1)")
-    merge = "MERGE INTO k USING (SELECT 'a' k, 2 v) s ON k.k = s.k WHEN MATCHED THEN UPDATE SET *"
+    merge = f"MERGE INTO k USING (SELECT 'a' k, 2 v) s ON k.k = s.k WHEN MATCHED {condition} THEN UPDATE SET *"
     assert sql(merge) == [(1, 1, 0, 0)]
     assert sql("SELECT * FROM k") == [("a", 2)]
 

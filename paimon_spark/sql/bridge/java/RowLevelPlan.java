@@ -39,6 +39,7 @@ import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.Dataset$;
 import org.apache.spark.sql.classic.ExpressionColumnNode;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import scala.Option;
 import scala.collection.immutable.Seq;
@@ -291,7 +292,7 @@ public class RowLevelPlan {
       return false;
     }
     Expression value = assignment.value();
-    while (value instanceof Alias || value instanceof AssertNotNull || isLengthCheck(value)) {
+    while (value instanceof Alias || value instanceof AssertNotNull || isLengthCheck(value) || keepsText(value)) {
       value = (Expression) value.children().head();
     }
     ArrayList open = new ArrayList();
@@ -311,6 +312,12 @@ public class RowLevelPlan {
       }
     }
     return false;
+  }
+
+  /** Return True for the cast of a text to its own type. */
+  private static boolean keepsText(Expression value) {
+    DataType text = DataTypes.StringType;
+    return value instanceof Cast && value.dataType().equals(text) && ((Cast) value).child().dataType().equals(text);
   }
 
   /** Return True for Spark's check of the length of a CHAR or VARCHAR value, and for the cast of its result. */
