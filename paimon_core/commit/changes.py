@@ -64,6 +64,11 @@ class Changes:
         return bool(self.new_indexes or self.deleted_indexes or self.cleared_buckets or self.removed_files)
 
     @property
+    def adds_vectors(self) -> bool:
+        """Return True if there are new deletion vectors."""
+        return any(entry.index_type == DELETION_VECTORS for entry in self.new_indexes)
+
+    @property
     def removed_files(self) -> frozenset[str]:
         """Return the names of data files that the commit removes from the table."""
         return frozenset(e.file.file_name for e in self.entries if e.kind == DELETE) - self.added

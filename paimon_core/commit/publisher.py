@@ -40,6 +40,7 @@ from paimon_core.commit.publish import (
     still_newest,
 )
 from paimon_core.commit.retry import CommitAttempts, RetryPolicy
+from paimon_core.commit.schema_check import keep_vectors_on
 from paimon_core.errors import CommitConflictError, CommitUnknownError, PaimonError
 from paimon_core.iceberg.sync import check_iceberg, sync_after_change
 from paimon_core.manifest.commit_message import CommitMessage
@@ -131,6 +132,8 @@ class Publisher:
             with best_effort("reporting a commit", Exception):  # the files are in the table: no error may delete them
                 report.published(attempts, snapshot)
             sync_after_change(self.store)
+            if attempts.last is not None and attempts.last[0].adds_vectors:
+                keep_vectors_on(self.store, snapshot)
         return snapshot
 
     def publish_or_delete(

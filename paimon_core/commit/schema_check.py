@@ -1,7 +1,9 @@
 """Check that the table at a path is still the table that a writer opened, and that the writer's rows fit it."""
 
-from paimon_core.errors import NotFoundError, TableChangedError
-from paimon_core.schema.continuity import why_not_continued
+from paimon_core.errors import CommitUnknownError, NotFoundError, PaimonError, TableChangedError
+from paimon_core.options.merge import DELETION_VECTORS_ENABLED
+from paimon_core.schema.change import SchemaChange, SetOption
+from paimon_core.schema.continuity import is_replaced, why_not_continued
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
@@ -38,6 +40,32 @@ def check_knows_columns(store: FileStore, snapshot: Snapshot | None) -> None:
             f"{store.root} has schema {snapshot.schema_id} since snapshot {snapshot.id}, but this statement was "
             f"planned with schema {store.schema.id}, and would lose the values of columns added since: run it again"
         )
+
+
+def keep_vectors_on(store: FileStore, snapshot: Snapshot) -> None:
+    """Turn ``deletion-vectors.enabled`` on again if it was turned off while a snapshot with vectors was published.
+
+    Without the option, readers of every engine would show the deleted rows. `operations.alter` looks for vectors after
+    it has published a schema, and this function for a schema after the commit has published its vectors. So at least
+    one of both sees the other. Cost: one request if the schema did not change.
+
+    Raises CommitUnknownError if the option cannot be turned on.
+    """
+    if not store.io.exists(store.schemas.path(snapshot.schema_id + 1)):
+        return
+    committed = store.schemas.get(snapshot.schema_id)
+
+    def turned_on(newest: TableSchema) -> list[SchemaChange]:
+        is_on = newest.options.value(DELETION_VECTORS_ENABLED)
+        return [] if is_on or is_replaced(committed, newest) else [SetOption(DELETION_VECTORS_ENABLED.key, "true")]
+
+    try:
+        store.alter(turned_on)
+    except PaimonError as error:
+        raise CommitUnknownError(
+            f"snapshot {snapshot.id} of {store.root} is committed, but {DELETION_VECTORS_ENABLED.key!r} was turned off "
+            f"at the same time, and the rows that it deleted are visible: turn the option on again ({error})"
+        ) from error
 
 
 def _stored(store: FileStore) -> TableSchema | None:

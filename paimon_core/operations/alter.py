@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
-from paimon_core.datafile.deletion_vectors import vector_entries
 from paimon_core.errors import InvalidInputError
+from paimon_core.manifest.index_entry import DELETION_VECTORS
 from paimon_core.options.merge import DELETION_VECTORS_ENABLED
 from paimon_core.options.option import Options
 from paimon_core.schema.change import RemoveOption, SchemaChange, SetOption
 from paimon_core.schema.schemas import Changes
+from paimon_core.schema.table_schema import TableSchema
 from paimon_core.store.file_store import FileStore
 
 
@@ -15,18 +16,29 @@ def alter(store: FileStore, changes: Changes) -> FileStore:
     """Apply schema changes, all or none, and return the table with its new schema.
 
     Raises as `Schemas.apply`, and InvalidInputError for a change that turns ``deletion-vectors.enabled`` off while the
-    newest snapshot has deletion vectors: readers of every engine would then show their rows again.
+    newest snapshot has deletion vectors: readers of every engine would then show their rows again. A commit of vectors
+    at the same time either sees the new schema (`commit.schema_check.keep_vectors_on`), or is seen here, and the option
+    is turned on again.
     """
+    turned_off = False
 
-    def checked(made: Sequence[SchemaChange]) -> Sequence[SchemaChange]:
-        if any(_turns_vectors_off(change) for change in made):
+    def checked(schema: TableSchema) -> Sequence[SchemaChange]:
+        nonlocal turned_off
+        made = changes(schema) if callable(changes) else changes
+        turned_off = schema.options.value(DELETION_VECTORS_ENABLED) and any(map(_turns_vectors_off, made))
+        if turned_off:
             _check_no_vectors(store)
         return made
 
     # A function that returns no change publishes nothing, but an empty list publishes a version.
-    if callable(changes):
-        return store.alter(lambda schema: checked(changes(schema)))
-    return store.alter(checked(changes))
+    altered = store.alter(checked if callable(changes) or changes else changes)
+    if turned_off:
+        try:
+            _check_no_vectors(store)
+        except InvalidInputError:
+            store.alter([SetOption(DELETION_VECTORS_ENABLED.key, "true")])
+            raise
+    return altered
 
 
 def _turns_vectors_off(change: SchemaChange) -> bool:
@@ -40,8 +52,13 @@ def _turns_vectors_off(change: SchemaChange) -> bool:
 
 def _check_no_vectors(store: FileStore) -> None:
     snapshot = store.snapshots.latest()
-    ranges = [r for entry in vector_entries(store, snapshot) for r in entry.deletion_ranges or ()]
-    if snapshot is None or not ranges:
+    if snapshot is None or snapshot.index_manifest is None:
+        return
+    entries = store.manifests.read_index(snapshot.index_manifest)
+    ranges = [
+        found for entry in entries if entry.index_type == DELETION_VECTORS for found in entry.deletion_ranges or ()
+    ]
+    if not ranges:
         return
     raise InvalidInputError(
         f"option {DELETION_VECTORS_ENABLED.key!r} cannot be turned off: snapshot {snapshot.id} of {store.root} has "

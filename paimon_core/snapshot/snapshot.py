@@ -156,7 +156,8 @@ class Snapshot:
         for name, (key, kind, required) in _KEYS.items():
             values[name] = value = record.pop(key, None)
             if value is not None:
-                if type(value) is not kind or name in _FILES or (kind is int and not -_LARGE < value < _LARGE):
+                is_large = isinstance(value, int) and not -_LARGE < value < _LARGE
+                if is_large or type(value) is not kind or name in _FILES:
                     _check_value(path, name, value)
             elif required:
                 raise CorruptedError(f"{path}: a snapshot needs {key!r}, and it is missing")

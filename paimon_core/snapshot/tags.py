@@ -1,5 +1,6 @@
 """Tags: named snapshots that expiry keeps, in files ``tag/tag-<name>`` (format 10.1)."""
 
+import builtins
 import json
 import threading
 from dataclasses import dataclass, field
@@ -105,7 +106,7 @@ class Tags:
         tags = [tag for tag in parallel_map(self.find, self.names()) if tag is not None]
         return sorted(tags, key=lambda tag: (tag.snapshot.id, tag.name))
 
-    def remembered(self) -> "list[Tag]":
+    def remembered(self) -> "builtins.list[Tag]":
         """Return all tags as `list` does, but read only the files that this process has not read before.
 
         A file is known by its path, size and time. So a tag that was replaced within a tick of the store's clock may

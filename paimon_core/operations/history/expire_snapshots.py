@@ -185,8 +185,8 @@ def _needed(store: FileStore, plan: DeletionPlan, first: Snapshot, after: Snapsh
     """Return the tags, and the names of planned files that tags, other branches or the snapshot ``after`` need."""
 
     def needed(tags: list[Tag]) -> tuple[list[Tag], set[str]]:
-        kept = [after, *adjacent_tags(tags, first.id, after.id)]
-        return tags, referenced_names(store, plan, tags) | _named(store, kept)
+        snapshots = [after, *adjacent_tags(tags, first.id, after.id)]
+        return tags, referenced_names(store, plan, tags) | _named(store, snapshots)
 
     try:
         return needed(store.tags.remembered())

@@ -4,7 +4,9 @@ import pyarrow as pa
 import pytest
 
 from paimon_core import Schema, Table
-from paimon_core.errors import InvalidInputError
+from paimon_core.commit import prepared_snapshot
+from paimon_core.errors import CommitUnknownError, InvalidInputError
+from paimon_core.operations import alter
 from paimon_core.schema.change import RemoveOption, SetOption
 
 COLUMNS = pa.schema([pa.field("k", pa.int64(), nullable=False), ("n", pa.int64())])
@@ -36,3 +38,62 @@ def test_turned_off_without_vectors(tmp_path, kind, changes):
     table = Table.open(table.path).alter(changes)
     table.write(pa.table([[4], [4]], schema=COLUMNS))
     assert sorted(table.to_arrow()["k"].to_pylist()) == [1, 3, 4]
+
+
+@pytest.mark.parametrize("changes", OFF, ids=["set", "unset"])
+def test_delete_between_check_and_new_schema_keeps_option_on(tmp_path, monkeypatch, changes):
+    table, check = _appended(tmp_path), alter._check_no_vectors
+
+    def check_then_delete(store):
+        check(store)
+        if store.snapshots.latest_id() == 1:
+            Table.open(table.path).delete("k = 2")
+
+    monkeypatch.setattr(alter, "_check_no_vectors", check_then_delete)
+    with pytest.raises(InvalidInputError, match="cannot be turned off: snapshot 2 of"):
+        table.alter(changes)
+    _check_deleted(table)
+
+
+@pytest.mark.parametrize("modifiable", ["true", "false"])
+def test_option_turned_off_during_delete_is_turned_on_again(tmp_path, monkeypatch, modifiable):
+    """The DELETE has checked the schema and not yet published its snapshot."""
+    table, check = _appended(tmp_path), prepared_snapshot.current_schema_id
+
+    def check_then_alter(store):
+        found = check(store)
+        Table.open(table.path).alter([*OFF[0], SetOption("deletion-vectors.modifiable", modifiable)])
+        return found
+
+    monkeypatch.setattr(prepared_snapshot, "current_schema_id", check_then_alter)
+    if modifiable == "false":
+        with pytest.raises(CommitUnknownError, match=r"snapshot 2 of .* is committed, but .* was turned off"):
+            table.delete("k = 2")
+        return
+    table.delete("k = 2")
+    _check_deleted(table)
+
+
+def test_option_that_is_off_may_be_set_to_off_again(tmp_path):
+    """Another engine may have turned it off in spite of vectors."""
+    table = _appended(tmp_path)
+    table.delete("k = 2")
+    table.store.alter(OFF[0])
+    assert sorted(Table.open(table.path).alter(OFF[0]).to_arrow()["k"].to_pylist()) == [1, 2, 3]
+    opened_before = Table.open(table.path)
+    table.alter([SetOption("deletion-vectors.enabled", "true")])
+    with pytest.raises(InvalidInputError, match="deletion vectors"):
+        opened_before.alter(OFF[0])
+
+
+def _appended(directory):
+    table = Table.create(str(directory / "t"), Schema(COLUMNS, *KINDS["appended"][:1], [], OPTIONS))
+    table.write(pa.table([[1, 2, 3], [1, 2, 3]], schema=COLUMNS))
+    return table
+
+
+def _check_deleted(table):
+    """The row is deleted, and stays so."""
+    table = Table.open(table.path)
+    assert table.schema.options["deletion-vectors.enabled"] == "true"
+    assert sorted(table.to_arrow()["k"].to_pylist()) == [1, 3]

@@ -262,7 +262,7 @@ def test_existing_tags_are_not_read_if_none_is_due():
 
 
 def test_commits_read_only_new_tags(tmp_path):
-    """A commit lists the tags to find those that have expired, and reads only those that this process has not read."""
+    """A commit lists the tags to find expired ones, and reads only tags that are new to this process."""
     table, counting = on_disk(tmp_path)
     for number in range(5):
         table.tags.create(f"v{number}", retained="9 d")

@@ -371,7 +371,7 @@ def test_wrong_hint_does_not_change_expired_changelogs(hint):
     assert stored(io) >= needed_files(table.store)
 
 
-def test_commit_after_which_nothing_is_due_costs_few_requests():
+def test_commit_with_nothing_due_costs_few_requests():
     """The newest snapshot is read once for all that may be due, and consumers only if a snapshot may expire."""
     rules = {"tag.automatic-creation": "process-time", "partition.expiration-time": "9 d"}
     rules |= {"partition.timestamp-formatter": "yyyy", "partition.expiration-check-interval": "9 d", **LONGER}
