@@ -1,10 +1,13 @@
-"""Retention of snapshots and of changelogs that outlive them, as pure functions (behaviour 7.10)."""
+"""Retention of snapshots and of changelogs that outlive them (behaviour 7.10)."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
+from itertools import chain
 
 from paimon_core.errors import InvalidInputError
+from paimon_core.fileio.parallel import parallel_map
 from paimon_core.options.option import Options
 from paimon_core.options.snapshot import (
     CHANGELOG_NUM_RETAINED_MAX,
@@ -15,6 +18,7 @@ from paimon_core.options.snapshot import (
     SNAPSHOT_NUM_RETAINED_MIN,
     SNAPSHOT_TIME_RETAINED,
 )
+from paimon_core.snapshot.snapshot import Snapshot
 
 Times = Callable[[range], Iterable[int | None]]
 """A function from ids to commit times (epoch ms) in the order of the ids, read lazily; `None`: no such id."""
@@ -70,6 +74,21 @@ def outlived(options: Options) -> bool:
         or most > options.value(SNAPSHOT_NUM_RETAINED_MAX)
         or time > options.value(SNAPSHOT_TIME_RETAINED)
     )
+
+
+def times_of(find: Callable[[int], Snapshot | None]) -> Times:
+    """Return a function for the commit times of snapshots or changelogs, each of which is read once.
+
+    The first one is read on its own: in a table with frequent expiry it is usually too new, and no other one needs to
+    be read.
+    """
+    find = cache(find)
+
+    def times(ids: range) -> Iterator[int | None]:
+        found = chain(map(find, ids[:1]), parallel_map(find, ids[1:]))
+        return (None if one is None else one.time_millis for one in found)
+
+    return times
 
 
 def first_retained(retention: Retention, earliest: int, latest: int, bound: int | None, times: Times) -> int:

@@ -1,6 +1,5 @@
 """Expire changelogs that outlived their snapshots (behaviour 7.11)."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from paimon_core.fileio.parallel import parallel_map
@@ -16,9 +15,8 @@ from paimon_core.operations.history.snapshot_deletion import (
     metadata_files,
     referenced_names,
 )
-from paimon_core.snapshot.changelogs import Changelogs
 from paimon_core.snapshot.consumers import Consumers
-from paimon_core.snapshot.retention import Retention, first_retained, outlived
+from paimon_core.snapshot.retention import Retention, first_retained, outlived, times_of
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
@@ -32,22 +30,24 @@ def expire_changelogs(
     consumer has not read are kept. For the arguments, and the state after an error, see `expire_snapshots`.
     """
     changelogs = store.changelogs
-    earliest = changelogs.earliest_id()
+    earliest, times = changelogs.earliest_id(), times_of(changelogs.find)
     latest = latest if earliest is None else latest or store.snapshots.latest_id()
-    if earliest is None or latest is None or not _is_due(changelogs, retention, earliest, latest):
+    if earliest is None or latest is None:
+        return Expired()
+    if first_retained(replace(retention, limit=1), earliest, latest, None, times) <= earliest:
         return Expired()
     newest, first = changelogs.latest_id(), store.snapshots.earliest_id()
     if newest is None or first is None:
         return Expired()
     unread = Consumers(store.io, store.branch_root).min_next()
     limit = min(newest if outlived(store.options) else newest + 1, first, newest + 1 if unread is None else unread)
-    end = first_retained(retention, earliest, latest, limit, lambda ids: _times(changelogs, ids))
+    end = first_retained(retention, earliest, latest, limit, times)
     oldest = store.snapshots.earliest() if end > earliest else None
     if oldest is None:
         return Expired()
     existing = changelogs.ids()
     if existing and existing[0] != earliest:  # the hint was wrong
-        end = first_retained(retention, existing[0], latest, limit, lambda ids: _times(changelogs, ids))
+        end = first_retained(retention, existing[0], latest, limit, times)
     end = min(end, oldest.id)
     expiring = [found for found in parallel_map(changelogs.find, [n for n in existing if n < end]) if found is not None]
     if not expiring:
@@ -68,12 +68,6 @@ def expire_changelogs(
     return Expired(changelogs=tuple(changelog.id for changelog in expiring), files=len(paths), bytes=size)
 
 
-def _is_due(changelogs: Changelogs, retention: Retention, number: int, latest: int) -> bool:
-    """Return True if the oldest changelog may expire by its age and number."""
-    first = replace(retention, limit=1)
-    return first_retained(first, number, latest, None, lambda ids: _times(changelogs, ids)) > number
-
-
 def _deletion_plan(store: FileStore, expiring: list[Snapshot], after: Snapshot | None) -> DeletionPlan:
     """Return the files to delete with these changelogs.
 
@@ -87,7 +81,3 @@ def _deletion_plan(store: FileStore, expiring: list[Snapshot], after: Snapshot |
     if written and after is not None:
         written.append(after)
     return DeletionPlan(deleted_files(store, written, spare_appended=False), others)
-
-
-def _times(changelogs: Changelogs, ids: range) -> Iterator[int | None]:
-    return (None if changelog is None else changelog.time_millis for changelog in map(changelogs.find, ids))

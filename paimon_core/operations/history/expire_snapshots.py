@@ -7,7 +7,7 @@ expiries delete the same files twice, or a part of the files each.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
+from itertools import pairwise
 
 from paimon_core.errors import CorruptedError
 from paimon_core.fileio.parallel import parallel_map
@@ -25,7 +25,7 @@ from paimon_core.operations.history.snapshot_deletion import (
 )
 from paimon_core.options.scan import CONSUMER_CHANGELOG_ONLY
 from paimon_core.snapshot.consumers import Consumers
-from paimon_core.snapshot.retention import Retention, first_retained, outlived
+from paimon_core.snapshot.retention import Retention, first_retained, outlived, times_of
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.tags import Tag
 from paimon_core.store.file_store import FileStore
@@ -146,23 +146,17 @@ def _due(store: FileStore, retention: Retention, latest: int, earliest: int | No
     A hint is enough to decide whether any snapshot is due. A listing then finds all due snapshots, because an older
     snapshot that remained would lose files that it needs. ``earliest``: see `expire_snapshots`.
     """
-    begin = store.snapshots.earliest_id() if earliest is None else earliest
-    if begin is None or begin > latest - retention.least or not _is_due(store, retention, begin, latest):
+    begin, times = store.snapshots.earliest_id() if earliest is None else earliest, times_of(store.snapshots.find)
+    if begin is None or first_retained(replace(retention, limit=1), begin, latest, None, times) <= begin:
         return [], 0
     unread = _unread(store)
-    end = first_retained(retention, begin, latest, unread, lambda ids: _times(store, ids))
+    end = first_retained(retention, begin, latest, unread, times)
     if end <= begin:
         return [], 0
     existing = [number for number in store.snapshots.ids() if earliest is None or number >= earliest]
     if existing and existing[0] != begin:
-        end = first_retained(retention, existing[0], latest, unread, lambda ids: _times(store, ids))
+        end = first_retained(retention, existing[0], latest, unread, times)
     return [number for number in existing if number < end], next((number for number in existing if number >= end), end)
-
-
-def _is_due(store: FileStore, retention: Retention, number: int, latest: int) -> bool:
-    """Return True if the oldest snapshot may expire by its age and number."""
-    first = replace(retention, limit=1)
-    return first_retained(first, number, latest, None, lambda ids: _times(store, ids)) > number
 
 
 def _deletion_plan(store: FileStore, expiring: list[Snapshot], after: Snapshot, *, keeps_changes: bool) -> DeletionPlan:
@@ -212,16 +206,6 @@ def _unread(store: FileStore) -> int | None:
     if store.options.value(CONSUMER_CHANGELOG_ONLY):
         return None
     return Consumers(store.io, store.branch_root).min_next()
-
-
-def _times(store: FileStore, ids: range) -> Iterator[int | None]:
-    """Yield the commit times (epoch milliseconds); ``None`` for an expired snapshot.
-
-    The first snapshot is read on its own: in a table with frequent expiry it is usually too new, and no other snapshot
-    needs to be read.
-    """
-    snapshots = chain(map(store.snapshots.find, ids[:1]), parallel_map(store.snapshots.find, ids[1:]))
-    return (None if snapshot is None else snapshot.time_millis for snapshot in snapshots)
 
 
 def _found(store: FileStore, ids: Sequence[int]) -> Iterator[Snapshot]:
