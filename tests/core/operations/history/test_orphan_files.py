@@ -191,17 +191,17 @@ class ThreadsIO(MemoryIO):
     def read(self, path):
         if "/manifest-" in path and "-list-" not in path:
             self.reading.add(threading.current_thread())
-            time.sleep(0.002)
+            time.sleep(0.01)
         return super().read(path)
 
     def list(self, path):
         self.maintenance.add(threading.current_thread())
-        time.sleep(0.002)
+        time.sleep(0.01)
         return super().list(path)
 
     def delete(self, path):
         self.maintenance.add(threading.current_thread())
-        time.sleep(0.002)
+        time.sleep(0.01)
         super().delete(path)
 
 
