@@ -25,7 +25,7 @@ def alter(store: FileStore, changes: Changes) -> FileStore:
     def checked(schema: TableSchema) -> Sequence[SchemaChange]:
         nonlocal turned_off
         made = changes(schema) if callable(changes) else changes
-        turned_off = schema.options.value(DELETION_VECTORS_ENABLED) and any(map(_turns_vectors_off, made))
+        turned_off = any(map(_turns_vectors_off, made)) and schema.options.value(DELETION_VECTORS_ENABLED)
         if turned_off:
             _check_no_vectors(store)
         return made

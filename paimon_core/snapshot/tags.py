@@ -110,7 +110,7 @@ class Tags:
         """Return all tags as `list` does, but read only the files that this process has not read before.
 
         A file is known by its path, size and time. So a tag that was replaced within a tick of the store's clock may
-        have its old state here. REQUIRES: the caller calls `list` before it deletes anything.
+        have its old state here. REQUIRES: the caller calls `list` before it deletes a tag, or files that tags may need.
         """
         files = self._files()
         keys = {name: (self.io.identity, file.path, file.size, file.modified_ms) for name, file in files.items()}
