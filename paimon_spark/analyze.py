@@ -74,8 +74,7 @@ def _chosen(store: FileStore, columns: Sequence[str] | str | None) -> list[DataF
 
 
 def _has_statistics(field: DataField) -> bool:
-    kind = field.type
-    return isinstance(kind, AtomicType) and kind.root in {*_SIZES, *_VARIABLE, "DECIMAL"}
+    return _root(field) in {*_SIZES, *_VARIABLE, "DECIMAL"}
 
 
 def _aggregates(frame: DataFrame, fields: Sequence[DataField]) -> Iterator[Column]:
@@ -87,9 +86,20 @@ def _aggregates(frame: DataFrame, fields: Sequence[DataField]) -> Iterator[Colum
             yield F.avg(F.octet_length(column)).alias(f"avg{number}")
             yield F.max(F.octet_length(column)).alias(f"max_len{number}")
         else:
-            ordered = F.unix_micros(column) if _is_instant(field) else column  # independent of the time zone
-            yield F.min(ordered).alias(f"min{number}")
-            yield F.max(ordered).alias(f"max{number}")
+            yield _held(F.min(column), field).alias(f"min{number}")
+            yield _held(F.max(column), field).alias(f"max{number}")
+
+
+def _held(bound: Column, field: DataField) -> Column:
+    """Return a bound in a form that does not depend on the time zone, and that Python holds for every year."""
+    match _root(field):
+        case "DATE":
+            return F.unix_date(bound)
+        case "TIMESTAMP_LTZ":
+            return F.unix_micros(bound)
+        case "TIMESTAMP":
+            return bound.cast("string")
+    return bound
 
 
 def _column(field: DataField, row: Mapping[str, Any], number: int) -> ColumnStatistics:
@@ -107,9 +117,19 @@ def _column(field: DataField, row: Mapping[str, Any], number: int) -> ColumnStat
 
 
 def _text(value: Any, field: DataField) -> str | None:
+    """Return the text of a bound as `_held` returns it; `None`: it is NULL, or a time not of the years 1 to 9999."""
     if value is None:
         return None
-    return to_text(_EPOCH + timedelta(microseconds=value) if _is_instant(field) else value, field.type)
+    try:
+        match _root(field):
+            case "TIMESTAMP_LTZ":
+                value = _EPOCH + timedelta(microseconds=value)
+            case "TIMESTAMP":
+                seconds, _, fraction = value.partition(".")
+                value = datetime.fromisoformat(f"{seconds}.{fraction:0<6}")
+    except (OverflowError, ValueError):
+        return None
+    return to_text(value, field.type)
 
 
 def _fixed_size(field: DataField) -> int | None:
@@ -120,11 +140,11 @@ def _fixed_size(field: DataField) -> int | None:
 
 
 def _is_variable(field: DataField) -> bool:
-    return isinstance(field.type, AtomicType) and field.type.root in _VARIABLE
+    return _root(field) in _VARIABLE
 
 
-def _is_instant(field: DataField) -> bool:
-    return isinstance(field.type, AtomicType) and field.type.root == "TIMESTAMP_LTZ"
+def _root(field: DataField) -> str:
+    return field.type.root if isinstance(field.type, AtomicType) else ""
 
 
 def _quoted(name: str) -> str:

@@ -86,3 +86,23 @@ def test_statistics_do_not_break_filters_that_spark_estimates(spark, path, estim
     for name, bound in bounds.items():
         rows = spark.read.format("paimon").load(path)
         assert rows.where(f"{name} >= {bound}").join(rows.select(name), name).count() > 0, name
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles"])
+def test_years_that_python_does_not_know(spark, tmp_path, zone, request):
+    """Bounds of dates are days; times outside of the years 1 to 9999 have no bounds."""
+    before = spark.conf.get("spark.sql.session.timeZone")
+    request.addfinalizer(lambda: spark.conf.set("spark.sql.session.timeZone", before))
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    path = str(tmp_path / "t")
+    for year in ("-0044", "+12345", "2024"):
+        day = f"'{year}-03-15'"
+        gap = "TIMESTAMP_NTZ '2024-03-10 02:30:00.5' gap"  # an hour that Los Angeles does not have
+        rows = spark.sql(f"SELECT DATE {day} day, TIMESTAMP_NTZ {day} n, TIMESTAMP {day} t, {gap}")
+        rows.write.format("paimon").mode("append").save(path)
+    PaimonTable.forPath(spark, path).analyze("*")
+    columns = statistics(path).columns
+    assert columns["day"] == ColumnStatistics(0, 3, "-735525", "3789464", 0, 4, 4)
+    assert columns["n"] == ColumnStatistics(1, 3, None, None, 0, 8, 8)
+    assert columns["t"] == ColumnStatistics(2, 3, None, None, 0, 8, 8)
+    assert (columns["gap"].min, columns["gap"].max) == ("2024-03-10 02:30:00.500",) * 2
