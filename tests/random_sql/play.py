@@ -275,9 +275,12 @@ class Player:
 
     def _rows(self, text: str, *, zeros: bool = False) -> list[str]:
         """Return the rows of a query as texts, in a fixed order. `zeros`: zeros of both signs are one."""
-        if self.program.far:  # Python has no such dates and timestamps
-            text = f"SELECT CAST(struct(*) AS STRING) FROM ({text})"
-        rows = sorted(repr(tuple(row)) for row in self.spark.sql(text).collect())
+        as_texts = f"SELECT CAST(struct(*) AS STRING) FROM ({text})"
+        try:
+            found = self.spark.sql(as_texts if self.program.far else text).collect()
+        except (ValueError, OverflowError):  # Python has no such dates and timestamps: a program may compute them
+            found = self.spark.sql(as_texts).collect()
+        rows = sorted(repr(tuple(row)) for row in found)
         return [row.replace("-0.0", "0.0") for row in rows] if zeros else rows
 
 
