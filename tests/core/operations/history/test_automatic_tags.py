@@ -10,7 +10,7 @@ import pytest
 
 from paimon_core.commit.idempotent import IdempotentCommits
 from paimon_core.errors import InvalidInputError
-from paimon_core.fileio.fileio import FileIO
+from paimon_core.fileio.fileio import UNKNOWN_MODIFIED, FileIO
 from paimon_core.operations.history.automatic_tags import create_due_tags, trigger
 from paimon_core.options.option import Options
 from paimon_core.schema.schema import Schema
@@ -290,6 +290,19 @@ def test_tag_that_was_replaced_within_a_tick_keeps_its_files(tmp_path):
     table.maintenance.expire_snapshots(retain_max=1)
     assert len(table.snapshots()) == 1
     assert table.to_arrow(tag="v").column("id").to_pylist() == [1, 2, 3]
+
+
+def test_tags_of_store_without_times_are_always_read():
+    class TimelessIO(MemoryIO):
+        def list(self, directory):
+            return [file._replace(modified_ms=UNKNOWN_MODIFIED) for file in super().list(directory)]
+
+    io = TimelessIO()
+    create_table(io, ROOT, Schema(ORDERS, ["id"], [], {"bucket": "1"}))
+    table = commit(io, "2024-12-05T00:05:00", "2024-12-05T00:06:00", "2024-12-05T00:07:00")
+    for number in (2, 3):
+        io.files[f"{ROOT}/tag/tag-v"] = io.files[f"{ROOT}/snapshot/snapshot-{number}"]
+        assert [tag.snapshot.id for tag in table.store.tags.remembered()] == [number]
 
 
 def on_disk(directory: Path) -> tuple[Table, FaultyIO]:
