@@ -241,6 +241,7 @@ class Player:
         return self._by_engine(at, step.parts["table"], step.parts["filter"], text)
 
     def _compare(self, at: int, text: str, ways: list[str], *, zeros: bool) -> Failure | None:
+        zeros = zeros or self.program.has_orc
         with set_up(self.spark, NO_ESTIMATES, {}):
             expected, error = self._answer(self.model.text(text), zeros)
         for way in ways:

@@ -83,6 +83,12 @@ class Program:
     steps: list[Step]
     far: bool = False
 
+    @property
+    def has_orc(self) -> bool:
+        """True if a file may be of ORC: there, Spark gives all zeros of a batch of only zeros the sign of the first."""
+        texts = [table.statement() for table in self.tables] + [step.statement() for step in self.steps]
+        return any("'file.format' = 'orc'" in text for text in texts)
+
 
 def on_tables(text: str) -> str:
     """Return a text with the tables of the current database."""
