@@ -26,6 +26,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the number of the first program")
     parser.add_argument("--statements", type=int, default=8, help="statements of each program")
     parser.add_argument("--queries", type=int, default=1, help="queries after each statement")
+    parser.add_argument("--maintenance", action="store_true", help="more procedures and schema changes")
     parser.add_argument("--failures", type=int, default=5, help="stop after so many programs that fail")
     parser.add_argument("--scripts", type=Path, help="a directory for the scripts of programs that fail")
     parser.add_argument("--runs", type=int, default=120, help="the most runs to make a program smaller")
@@ -34,7 +35,8 @@ def main() -> int:
     spark = _session()
     counts, failed, begin = Counts(), 0, time.monotonic()
     for number in range(arguments.first, arguments.first + arguments.programs):
-        program = draw(f"{arguments.seed} {number}", arguments.statements, arguments.queries)
+        seed, maintenance = f"{arguments.seed} {number}", arguments.maintenance
+        program = draw(seed, arguments.statements, arguments.queries, maintenance=maintenance)
         failure = run_program(spark, program, counts)
         if number % 10 == 9:
             print(f"{counts} in {time.monotonic() - begin:.0f} s", flush=True)

@@ -193,6 +193,10 @@ def projection(old: list[Column], new: list[Column]) -> list[tuple[str, str, str
     ]
 
 
+USUAL = ["insert"] * 4 + ["alter"] * 2 + ["call", "tag"]
+MAINTENANCE = ["insert"] + ["alter"] * 3 + ["call"] * 7 + ["tag"]
+
+
 class Drawing:
     """The state of the drawing of one program."""
 
@@ -273,13 +277,13 @@ class Drawing:
         names = ["last_non_null_value", "last_value", "first_value", "first_non_null_value"]
         return self.rng.choice(names + (["max", "min"] * 2 if column.kind in ORDERED else []))
 
-    def program(self, statements: int, queries: int) -> Program:
-        """Return a program. The arguments have the meaning that `draw` describes."""
+    def program(self, statements: int, queries: int, usual: list[str]) -> Program:
+        """Return a program. The arguments are those of `draw`; ``usual``: kinds of statements for every table."""
         for name in self.drafts:
             self._insert(self.drafts[name], "into")
         for _ in range(statements):
             draft = self.rng.choice(list(self.drafts.values()))
-            kinds = ["insert"] * 4 + ["alter"] * 2 + ["call", "tag"]
+            kinds = [*usual]
             kinds += ["update", "update", "merge", "merge"] if draft.updatable else []
             kinds += ["delete", "delete"] if draft.deletable else []
             kinds += ["drop"] if draft.partition_columns or self.rng.random() < 0.1 else []
@@ -570,12 +574,13 @@ class Drawing:
             del self.tags[later]
 
 
-def draw(seed: str, statements: int = 8, queries: int = 1) -> Program:
+def draw(seed: str, statements: int = 8, queries: int = 1, *, maintenance: bool = False) -> Program:
     """Draw a program.
 
     Args:
         seed: equal seeds draw equal programs.
         statements: the number of statements after the first INSERT into each table.
         queries: the number of queries after each statement.
+        maintenance: True for more procedures and schema changes, and fewer changes of rows.
     """
-    return Drawing(seed).program(statements, queries)
+    return Drawing(seed).program(statements, queries, USUAL if not maintenance else MAINTENANCE)
