@@ -77,7 +77,7 @@ def outlived(options: Options) -> bool:
 
 
 def times_of(find: Callable[[int], Snapshot | None]) -> Times:
-    """Return a function for the commit times of snapshots or changelogs, each of which is read once.
+    """Return a function for the commit times of snapshots or changelogs, which reads each of them once.
 
     The first one is read on its own: in a table with frequent expiry it is usually too new, and no other one needs to
     be read.

@@ -278,7 +278,7 @@ class Drawing:
         return self.rng.choice(names + (["max", "min"] * 2 if column.kind in ORDERED else []))
 
     def program(self, statements: int, queries: int, usual: list[str]) -> Program:
-        """Return a program. The arguments are those of `draw`; ``usual``: kinds of statements for every table."""
+        """Return a program. For the first arguments see `draw`; ``usual``: kinds of statements for every table."""
         for name in self.drafts:
             self._insert(self.drafts[name], "into")
         for _ in range(statements):
