@@ -151,7 +151,15 @@ class Snapshot:
 
     @classmethod
     def from_record(cls, record: dict[str, Any], path: str, snapshot_id: int | None = None) -> "Snapshot":
-        """Return a snapshot of the keys of its file; keys that no snapshot has become `extra`. See `from_json`."""
+        """Return the snapshot of a parsed file.
+
+        Args:
+            record: the keys and values of the file; keys that no snapshot has become `extra`.
+            path: the file, for error messages.
+            snapshot_id: the id in the file's name, as for `from_json`.
+
+        Raises the errors of `from_json`.
+        """
         values: dict[str, Any] = {}
         for name, (key, kind, required) in _KEYS.items():
             values[name] = value = record.pop(key, None)
