@@ -86,12 +86,12 @@ def _aggregates(frame: DataFrame, fields: Sequence[DataField]) -> Iterator[Colum
             yield F.avg(F.octet_length(column)).alias(f"avg{number}")
             yield F.max(F.octet_length(column)).alias(f"max_len{number}")
         else:
-            yield _held(F.min(column), field).alias(f"min{number}")
-            yield _held(F.max(column), field).alias(f"max{number}")
+            yield _collectable(F.min(column), field).alias(f"min{number}")
+            yield _collectable(F.max(column), field).alias(f"max{number}")
 
 
-def _held(bound: Column, field: DataField) -> Column:
-    """Return a bound in a form that does not depend on the time zone, and that Python holds for every year."""
+def _collectable(bound: Column, field: DataField) -> Column:
+    """Return a bound in a form that Python can collect for every year, in every time zone."""
     match _root(field):
         case "DATE":
             return F.unix_date(bound)
@@ -117,7 +117,7 @@ def _column(field: DataField, row: Mapping[str, Any], number: int) -> ColumnStat
 
 
 def _text(value: Any, field: DataField) -> str | None:
-    """Return the text of a bound as `_held` returns it; `None`: it is NULL, or a time not of the years 1 to 9999."""
+    """Return the text of a collected bound; `None`: it is NULL, or a time outside of the years 1 to 9999."""
     if value is None:
         return None
     try:

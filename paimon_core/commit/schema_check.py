@@ -1,12 +1,16 @@
 """Check that the table at a path is still the table that a writer opened, and that the writer's rows fit it."""
 
-from paimon_core.errors import CommitUnknownError, NotFoundError, PaimonError, TableChangedError
+import logging
+
+from paimon_core.errors import CommitUnknownError, NotFoundError, PaimonError, TableChangedError, hide_secrets
 from paimon_core.options.merge import DELETION_VECTORS_ENABLED
 from paimon_core.schema.change import SchemaChange, SetOption
 from paimon_core.schema.continuity import is_replaced, why_not_continued
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
+
+_log = logging.getLogger(__name__)
 
 
 def current_schema_id(store: FileStore) -> int:
@@ -47,11 +51,22 @@ def keep_vectors_on(store: FileStore, snapshot: Snapshot) -> None:
 
     Without the option, readers of every engine would show the deleted rows. `operations.alter` looks for vectors after
     it has published a schema, and this function for a schema after the commit has published its vectors. So at least
-    one of both sees the other. Cost: one request if the schema did not change.
+    one of both sees the other. Cost: one request if the schema did not change; if it fails, a warning is logged,
+    because the commit is done.
 
     Raises CommitUnknownError if the option cannot be turned on.
     """
-    if not store.io.exists(store.schemas.path(snapshot.schema_id + 1)):
+    try:
+        if not store.io.exists(store.schemas.path(snapshot.schema_id + 1)):
+            return
+    except OSError as error:
+        _log.warning(
+            "snapshot %d of %s is committed, but the store did not say if %r was turned off at the same time: %s",
+            snapshot.id,
+            hide_secrets(store.root),
+            DELETION_VECTORS_ENABLED.key,
+            hide_secrets(str(error)),
+        )
         return
     committed = store.schemas.get(snapshot.schema_id)
 
@@ -61,7 +76,7 @@ def keep_vectors_on(store: FileStore, snapshot: Snapshot) -> None:
 
     try:
         store.alter(turned_on)
-    except PaimonError as error:
+    except (OSError, PaimonError) as error:
         raise CommitUnknownError(
             f"snapshot {snapshot.id} of {store.root} is committed, but {DELETION_VECTORS_ENABLED.key!r} was turned off "
             f"at the same time, and the rows that it deleted are visible: turn the option on again ({error})"

@@ -35,7 +35,7 @@ def alter(store: FileStore, changes: Changes) -> FileStore:
     if turned_off:
         try:
             _check_no_vectors(store)
-        except InvalidInputError:
+        except Exception:  # also if the store does not answer
             store.alter([SetOption(DELETION_VECTORS_ENABLED.key, "true")])
             raise
     return altered

@@ -6,6 +6,7 @@ import pytest
 from paimon_core import Schema, Table
 from paimon_core.commit import prepared_snapshot
 from paimon_core.errors import CommitUnknownError, InvalidInputError
+from paimon_core.fileio.fileio import FileIO
 from paimon_core.operations import alter
 from paimon_core.schema.change import RemoveOption, SetOption
 
@@ -71,6 +72,35 @@ def test_option_turned_off_during_delete_is_turned_on_again(tmp_path, monkeypatc
             table.delete("k = 2")
         return
     table.delete("k = 2")
+    _check_deleted(table)
+
+
+def test_store_that_does_not_answer_after_a_change_of_the_option(tmp_path, monkeypatch):
+    table, check, calls = _appended(tmp_path), alter._check_no_vectors, iter("12")
+
+    def check_once(store):
+        if next(calls) == "2":
+            raise OSError("no answer")
+        check(store)
+
+    monkeypatch.setattr(alter, "_check_no_vectors", check_once)
+    with pytest.raises(OSError, match="no answer"):
+        table.alter(OFF[0])
+    assert Table.open(table.path).schema.options["deletion-vectors.enabled"] == "true"
+
+
+def test_store_that_does_not_answer_after_a_delete(tmp_path, monkeypatch, caplog):
+    table, exists = _appended(tmp_path), FileIO.exists
+
+    def answer(io, path):
+        if "/schema/" in path:
+            raise OSError("no answer")
+        return exists(io, path)
+
+    monkeypatch.setattr(FileIO, "exists", answer)
+    table.delete("k = 2")
+    assert "snapshot 2 of" in caplog.text
+    assert "did not say if 'deletion-vectors.enabled' was turned off" in caplog.text
     _check_deleted(table)
 
 
