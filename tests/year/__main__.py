@@ -6,7 +6,7 @@ from statistics import median
 from time import monotonic
 
 from tests.year.end import simulate
-from tests.year.year import Length
+from tests.year.year import TABLES, Length
 
 
 def main() -> None:
@@ -19,10 +19,14 @@ def main() -> None:
     parser.add_argument(
         "--begin", default="2028-01-01T00:00:00", help="local time in Europe/Berlin; 2028 is a leap year"
     )
+    parser.add_argument(
+        "--tables", nargs="+", choices=[*TABLES], default=[*TABLES], help="only these: each may have its own process"
+    )
     parser.add_argument("--state", type=Path, help="a file for the run, which goes on after a stop of the process")
     given = parser.parse_args()
     begun = monotonic()
-    length = Length(given.days, given.commits_per_day, given.seed, given.days_between_checks, given.begin)
+    tables = tuple(given.tables)
+    length = Length(given.days, given.commits_per_day, given.seed, given.days_between_checks, given.begin, tables)
     year = simulate(
         length,
         seconds=True,

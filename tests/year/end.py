@@ -7,7 +7,7 @@ from statistics import median
 from tests.support.timeline import all_files, needed_files
 from tests.year.model import WrongRowsError
 from tests.year.world import DAY, ZONE, in_zone, one_thread, unexpected_warnings
-from tests.year.year import ASLEEP, TABLES, Length, Sample, Year
+from tests.year.year import ASLEEP, Length, Sample, Year
 
 STEADY = 30
 """The day from which as much expires as is written: partitions and tags have reached their ages."""
@@ -45,7 +45,7 @@ def simulate(
 def check_end(year: Year, *, seconds: bool) -> None:
     """Check everything at the end of a run; ``seconds``: True to check the time of steps, not only their requests."""
     year.check()
-    for name in TABLES:
+    for name in year.tables:
         check_files(year, name)
     year.check(ages=False)
     for name, samples in sorted(year.sizes.items()):

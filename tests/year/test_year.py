@@ -1,11 +1,12 @@
 """A year of two tables, shortened; with ``-m slow`` all of its days with a commit every half an hour."""
 
 import dataclasses
+import random
 
 import pytest
 
 from tests.year.end import GrowthError, check_growth, simulate
-from tests.year.year import Length, Sample, Year
+from tests.year.year import TABLES, Length, Sample, Year
 
 
 def test_short_year_keeps_rows_and_bounds(seed):
@@ -31,6 +32,15 @@ def test_stopped_run_goes_on(seed, tmp_path, monkeypatch):
     }
     with pytest.raises(ValueError, match=r"rate=2.*not of .*rate=3"):
         simulate(dataclasses.replace(length, rate=3), seconds=False, state=state)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_one_table_alone_has_its_share_of_the_commits(seed, name):
+    year = simulate(Length(days=21, rate=2, seed=seed, checks=14, tables=(name,)), seconds=False)
+    assert [*year.models] == [*year.sizes] == [name]
+    turns = random.Random(f"turns {seed}")
+    assert year.done["write"] == sum(turns.choice([*TABLES]) == name for _ in range(42))
+    assert bool(year.done["stream"]) == (name == "orders")
 
 
 def _stopped_on(last, run_day):
