@@ -15,7 +15,10 @@ from tests.random_sql.draw import draw
 from tests.random_sql.play import Counts
 from tests.random_sql.session import run_program
 from tests.random_sql.shrink import script, shrink
-from tests.spark.conftest import ROOT, SETTINGS
+from tests.spark.conftest import ROOT, SEARCHED, SETTINGS
+
+_LONG = {"spark.ui.retainedJobs": "20", "spark.ui.retainedStages": "20", "spark.sql.ui.retainedExecutions": "20"}
+"""Settings of a session with thousands of programs: Spark sorts what it remembers at each query."""
 
 
 def main() -> int:
@@ -63,9 +66,11 @@ def _session() -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     builder = SparkSession.builder.master("local[2,3]")
-    for key, value in SETTINGS.items():
+    for key, value in (SETTINGS | _LONG).items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
+    for name in SEARCHED:
+        setattr(spark.sparkContext._jvm, name, getattr(spark.sparkContext._jvm, name))
     paimon_spark.catalog(spark, "pm", warehouse=tempfile.mkdtemp(prefix="random-sql-"), default=True)
     return spark
 
