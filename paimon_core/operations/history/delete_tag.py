@@ -41,6 +41,7 @@ from paimon_core.operations.history.referenced_names import (
     names_in,
     union,
 )
+from paimon_core.operations.history.remembered_names import RememberedNames
 from paimon_core.operations.history.snapshot_deletion import (
     DeletionPlan,
     Paths,
@@ -58,6 +59,7 @@ from paimon_core.store.file_store import FileStore
 
 Found = TypeVar("Found")
 _READ_AHEAD = 4  # manifests that are loaded while earlier ones are decoded
+_remembered = RememberedNames()  # tags expire every hour or day, and most manifests are the same each time
 _log = logging.getLogger(__name__)
 
 
@@ -66,8 +68,9 @@ def delete_tags(store: FileStore, tags: Sequence[Tag]) -> int:
 
     The files of the tags themselves do not count. An unreadable metadata file of a deleted tag is logged, and the files
     that only it refers to stay until orphan files are removed. Cost, unless all tagged snapshots exist: all metadata of
-    snapshots, tags and branches is read once, regardless of the number of deleted tags. Memory: 10 bytes for each
-    manifest entry, and the paths of the files to delete.
+    snapshots, tags and branches is read once, regardless of the number of deleted tags; manifests that this process has
+    read for other deleted tags are not read again. Memory: 10 bytes for each manifest entry, the paths of the files to
+    delete, and 16 MB for what is remembered.
 
     Raises CorruptedError if metadata that stays cannot be read, OutOfRangeError if snapshots expire faster than they
     are read; in both cases the tags are deleted, but no other file.
@@ -167,7 +170,7 @@ def _log_unreadable(store: FileStore) -> Iterator[None]:
 
 def _delete_unneeded(store: FileStore, metadata: _Metadata) -> int:
     """Delete the files of deleted tags that no live metadata refers to; return their number."""
-    alive = ReferencedNames(store, LOCAL)
+    alive = ReferencedNames(store, LOCAL, _remembered)
     try:
         needed = alive.read()
     except CorruptedError as error:

@@ -22,6 +22,7 @@ from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ADD, ManifestEntry
 from paimon_core.manifest.manifest_file import ManifestFileMeta
 from paimon_core.manifest.vectorized_decode import EntryColumns
+from paimon_core.operations.history.remembered_names import Key, RememberedNames
 from paimon_core.operations.jobs.runner import Runner
 from paimon_core.snapshot.branches import MAIN, branch_root, list_branches
 from paimon_core.snapshot.changelogs import Changelogs
@@ -199,10 +200,15 @@ def _hashed(names: Sequence[str]) -> Hashes:
 
 @dataclass(slots=True)
 class ReferencedNames:
-    """The names that a table's metadata refers to. A repeated `read` only reads new metadata."""
+    """The names that a table's metadata refers to. A repeated `read` only reads new metadata.
+
+    ``remembered``: names in manifests that are not read again even if they have been damaged or deleted, and that get
+    the names in other ones; `None`: each manifest is read.
+    """
 
     store: FileStore
     runner: Runner
+    remembered: RememberedNames | None = None
     _lists: dict[str, list[ManifestFileMeta]] = field(default_factory=dict)
     _metas: dict[str, ManifestFileMeta] = field(default_factory=dict)  # one object for all lists that have it
     _entries: dict[str, ManifestNames] = field(default_factory=dict)
@@ -328,16 +334,29 @@ class ReferencedNames:
         return {name for name, files in names_of_index.items() if files is None}
 
     def _load_entries(self, metas: Sequence[ManifestFileMeta]) -> set[str]:
-        new = [(m.file_name, m.file_size) for m in metas if m.file_name not in self._entries]
+        new = [(m.file_name, m.file_size) for m in metas if not self._is_known(m)]
         groups = [new[start : start + _GROUP] for start in range(0, len(new), _GROUP)]
         missing = set()
         for group, results in zip(groups, self.runner.map(self.store, _read_names, groups), strict=True):
-            for (name, _), names in zip(group, results, strict=True):
+            for (name, size), names in zip(group, results, strict=True):
                 if names is None:
                     missing.add(name)
                 else:
                     self._entries[name] = names
+                    if self.remembered is not None:
+                        self.remembered.add(self._key(name, size), (names.hashes, names.signs))
         return missing
+
+    def _is_known(self, meta: ManifestFileMeta) -> bool:
+        """Return True if the names in a manifest have been read, or are remembered."""
+        if meta.file_name not in self._entries and self.remembered is not None:
+            names = self.remembered.get(self._key(meta.file_name, meta.file_size))
+            if names is not None:
+                self._entries[meta.file_name] = ManifestNames(*names)
+        return meta.file_name in self._entries
+
+    def _key(self, name: str, size: int) -> Key:
+        return self.store.io.identity, self.store.manifests.path(name), size
 
     # ---- the result
 

@@ -5,11 +5,13 @@ import random
 from collections import Counter
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from paimon_core.errors import CorruptedError, NotFoundError
 from paimon_core.fileio.fileio import FileIO
 from paimon_core.operations.history.automatic_tags import trigger
+from paimon_core.operations.history.remembered_names import RememberedNames
 from paimon_core.procedures.procedure import Call
 from paimon_core.procedures.tags import delete_tag
 from paimon_core.table import Table
@@ -94,6 +96,34 @@ def test_one_of_many_tags_is_deleted_with_one_reading_of_every_file():
     io = FaultyIO(expired_tags(30))
     open_table(io).tags.delete("t1")
     assert max(Counter(path for verb, path in io.log if verb == "read").values()) <= MOST_READS
+
+
+def test_next_tag_is_deleted_without_reading_the_same_manifests_again():
+    io = FaultyIO(expired_tags(30))
+    reads = []
+    for name in ("t3", "t7", "t20"):
+        io.log.clear()
+        open_table(io).tags.delete(name)
+        reads.append({path for verb, path in io.log if verb == "read" and "/manifest-" in path and "list" not in path})
+        assert stored(io.inner) == needed_files(open_table(io.inner).store)
+    others = reads[0] - reads[1]
+    assert len(others) > 25
+    assert len(reads[1]) <= 6
+    assert len(reads[2]) <= 6
+
+
+def test_remembered_names_are_bounded_and_the_latest_used():
+    names = RememberedNames(most=10_000)
+    one = np.zeros(10, np.uint64), np.zeros(10, np.int8)
+    for number in range(100):
+        names.add(("io", f"m{number}", 1), one)
+        assert names.get(("io", "m0", 1)) is one
+    kept = [number for number in range(100) if names.get(("io", f"m{number}", 1))]
+    assert len(kept) == 10_000 // 590
+    assert kept[1:] == [*range(100 - len(kept) + 1, 100)]
+    names.add(("io", "large", 1), (np.zeros(200, np.uint64), np.zeros(200, np.int8)))
+    assert names.get(("io", "large", 1)) is None
+    assert names.get(("io", "m99", 2)) is None
 
 
 @pytest.mark.parametrize("expired", [True, False])
