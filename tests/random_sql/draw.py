@@ -116,6 +116,8 @@ PROPERTIES = [
 ]
 """Properties of tables that change files, but no rows."""
 HAS_REPLACE_USING = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= (4, 3)
+NO_CODE = 0.5
+"""The share of programs for which Spark compiles no code, which takes it most of its time with so few rows."""
 TYPO = 0.04
 """The share of new values of a type or size that Spark refuses."""
 
@@ -203,6 +205,8 @@ class Drawing:
     def __init__(self, seed: str) -> None:
         self.seed, self.rng, self.ids = seed, random.Random(seed), 0
         self.settings = {name: self.rng.choice(v) for name, v in SETTINGS.items() if self.rng.random() < 0.08}
+        if random.Random(f"code {seed}").random() < NO_CODE:
+            self.settings["spark.sql.codegen.factoryMode"] = "NO_CODEGEN"
         self.limits = {name: self.rng.choice(v) for name, v in LIMITS.items() if self.rng.random() < 0.4}
         self.far = self.rng.random() < 0.15
         self.drafts: dict[str, Draft] = {}

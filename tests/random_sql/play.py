@@ -2,6 +2,7 @@
 
 import importlib
 import random
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -10,8 +11,11 @@ from unittest.mock import patch
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
 
 from paimon_core import Table
+from paimon_core.errors import UnsupportedError
+from paimon_core.snapshot.snapshot import CommitKind
 from paimon_spark.sql.session_options import MASK_MEMORY, MASK_ROWS, NATIVE_READS
 from tests.random_sql.model import Refused, SparkModel, Undefined, model_of
 from tests.random_sql.program import MARK, Program, Step, on_tables
@@ -52,6 +56,8 @@ OF_VALUES = {
 """Errors that the value of a row causes."""
 REFUSED = ("REPLACE WHERE", "the condition of this overwrite", "cannot translate expression to source filter")
 """Messages with which statements are refused that a table of Spark would run (docs/reference/sql)."""
+
+_UNKNOWN_CHANGES = "so its files do not show which rows are new"
 
 
 @dataclass
@@ -101,6 +107,15 @@ def set_up(spark: SparkSession, settings: dict[str, str], limits: dict[str, int]
         yield
 
 
+@dataclass
+class _State:
+    """The columns of a table, its newest snapshot, and how often it has each row, as text."""
+
+    columns: list[tuple[str, str]]
+    snapshot: int
+    rows: Counter[str]
+
+
 class Player:
     """One program in one database."""
 
@@ -108,6 +123,7 @@ class Player:
         self.spark, self.program, self.counts = spark, program, counts
         self.paths: dict[str, str] = {}
         self.row_ids: dict[str, dict[int, int]] = {}
+        self.states: dict[str, _State] = {}
         self.model = SparkModel(spark)
 
     def run(self) -> Failure | None:
@@ -189,7 +205,7 @@ class Player:
         text = f"SELECT * FROM {{{step.table}}}"
         rng = random.Random(f"{self.program.seed} {at}")
         failure = self._compare(at, text, [rng.choice(list(WAYS))], zeros=False)
-        failure = failure or self._row_ids(at, step)
+        failure = failure or self._row_ids(at, step) or self._changes(at, step)
         if failure is not None or rng.random() < 0.5:
             return failure
         return self._by_engine(at, step.table, None, text)
@@ -214,6 +230,58 @@ class Player:
             detail = f"ids by _ROW_ID before: {before}\nafter: {[tuple(row) for row in rows]}"
             return Failure(ROWS, at, f"{query}\n-- after {step.statement()[:300]}", detail)
         return None
+
+    def _changes(self, at: int, step: Step) -> Failure | None:
+        """Compare the changes since the statement before with the rows before and after.
+
+        They are the difference of two snapshots or, if each commit looks up what it changes, the changelog. Some
+        statements replace files instead, so that they have no changelog.
+        """
+        table = Table.open(self.paths[step.table])
+        snapshot = table.snapshot()
+        columns = self.model.rows[step.table].columns
+        is_char = "char(" in self.model.rows[step.table].frame.schema.simpleString()  # see _by_engine
+        if snapshot is None or self.program.has_orc or is_char:
+            return None
+        listed = ", ".join(f"`{name}`" for name, _ in columns)
+        texts = self.spark.sql(self.model.text(f"SELECT CAST(struct({listed}) AS STRING) FROM {{{step.table}}}"))
+        state = _State(columns, snapshot.id, Counter(row[0] for row in texts.collect()))
+        before = self.states.get(step.table)
+        self.states[step.table] = state
+        ids = {one.id for one in table.snapshots()}
+        if before is None or before.columns != columns or before.snapshot not in ids or before.snapshot >= snapshot.id:
+            return None
+        options = table.schema.options
+        looked_up = options.get("changelog-producer") == "lookup" and options.get("write-only", "false") == "false"
+        kinds = [one.commit_kind for one in table.snapshots() if one.id > before.snapshot]
+        modes = ["diff"] + ["changelog"] * (looked_up and CommitKind.OVERWRITE not in kinds)
+        for mode in modes:
+            self.counts.comparisons += 1
+            said = f"Table.open({step.table}).changes({before.snapshot}, {snapshot.id}, {mode!r})"
+            try:
+                changes = table.changes(before.snapshot, snapshot.id, mode)
+            except UnsupportedError as error:
+                if _UNKNOWN_CHANGES in str(error) and not table.schema.primary_keys:
+                    return None
+                return Failure(UNEXPECTED, at, said, described(error))
+            rows = before.rows.copy()
+            for kind, row in self._texts_of(changes, step.table, listed):
+                rows[row] += 1 if kind in ("+I", "+U") else -1
+            if any(rows[row] != state.rows[row] for row in rows | state.rows):
+                detail = "\n".join(f"{rows[row] - state.rows[row]:+} {row}" for row in sorted(rows | state.rows))
+                return Failure(ROWS, at, f"{said}\n-- after {step.statement()[:300]}", detail)
+        return None
+
+    def _texts_of(self, changes: pa.Table, name: str, listed: str) -> list[tuple[str, str]]:
+        """Return the kind and the row as text of each change."""
+        if not changes.num_rows:  # PySpark creates no DataFrame of an empty table with nested timestamps
+            return []
+        schema = StructType([StructField("rowkind", StringType()), *self.model.rows[name].frame.schema])
+        self.spark.createDataFrame(_without_offsets(changes), schema=schema).createOrReplaceTempView("changes")
+        return [
+            tuple(row)
+            for row in self.spark.sql(f"SELECT rowkind, CAST(struct({listed}) AS STRING) FROM changes").collect()
+        ]
 
     def _by_engine(self, at: int, name: str, own_filter: str | None, text: str) -> Failure | None:
         """Compare the rows that the engine reads without Spark with the rows of a query on the model."""

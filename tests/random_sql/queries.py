@@ -38,6 +38,8 @@ WHOLE = {
 FILTERED = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(5, 2)", "DECIMAL(18, 4)")
 FILTERED += ("DECIMAL(38, 10)", "STRING", "VARCHAR(5)", "CHAR(3)", "BINARY", "DATE", "TIMESTAMP_NTZ")
 """Types whose literals filters of the engine have, apart from their notation."""
+LINKED = (*FILTERED, "BOOLEAN", "TIMESTAMP")
+"""Types of columns by which rows of two tables are compared."""
 IN_FILTERS = [
     (re.compile(r"(-?\d+)[YSL]?"), r"\1"),
     (re.compile(r"(-?\d+(?:\.\d+)?)BD"), r"\1"),
@@ -73,6 +75,7 @@ class Queries:
             + ["sorted", "grouped", "rollup", "window", "joined", "outer", "subqueries"]
         )
         kinds += ["sets", "distinct", "counted", "exploded", "extremes", "case"]
+        kinds += ["linked", "linked", "shared", "scalars", "lateral", "ranked"]
         if self.rng.random() < 0.12:
             return self._filter(draft)
         text, zeros = getattr(self, f"_{self.rng.choice(kinds)}")(draft)
@@ -198,14 +201,85 @@ class Queries:
         )
         return f"SELECT a.`id` AS i, {left} AS x, b.`id` AS j, {right} AS y {text}", False
 
+    def _pair(self, draft: Any, other: Any) -> tuple[str, str]:
+        """Return a value of each table, of the same type: mostly of columns that choose partitions."""
+        pairs = [
+            (path, path_of_other)
+            for path, one in draft.leaves()
+            for path_of_other, other_one in other.leaves()
+            if one.kind == other_one.kind and one.kind in LINKED
+        ]
+        in_partitions = [pair for pair in pairs if any(path.startswith("`p") for path in pair)]
+        return self.rng.choice(in_partitions if in_partitions and self.rng.random() < 0.6 else pairs)
+
+    def _linked(self, draft: Any) -> tuple[str, bool]:
+        """A join by any columns of one type: the rows of one table may choose partitions and files of the other."""
+        other = self.rng.choice(list(self.drafts.values()))
+        left, right = self._pair(draft, other)
+        on = f"{qualified(left, 'a')} {self.rng.choice(['=', '=', '=', '<=>'])} {qualified(right, 'b')}"
+        where = self._where(other, "b")
+        hint = self.rng.choice(["", "", "/*+ BROADCAST(b) */ ", "/*+ MERGE(b) */ ", "/*+ SHUFFLE_HASH(b) */ "])
+        inner = f"FROM {self._name(draft)} a JOIN (SELECT * FROM {self._name(other)} b{where}) b ON {on}"
+        if self.rng.random() < 0.5:
+            inner += self._where(draft, "a")
+        values = "count(*) AS n, sum(CAST(a.`id` AS BIGINT)) AS x, sum(CAST(b.`id` AS BIGINT)) AS y, max(b.`id`) AS z"
+        group = self.rng.choice(["", f" GROUP BY {qualified(left, 'a')}"])
+        return f"SELECT {hint}{values} {inner}{group}", True
+
+    def _shared(self, draft: Any) -> tuple[str, bool]:
+        """Two uses of one query with other filters: a scan may be shared."""
+        path = self._leaf(draft)[0]
+        query = f"SELECT `id`, {path} AS x FROM {self._name(draft)}{self._where(draft)}"
+        low, high = self.rng.randrange(10), self.rng.randrange(30)
+        both = f"(SELECT * FROM w WHERE `id` >= {low}) a JOIN (SELECT * FROM w WHERE `id` < {high}) b"
+        on = f"a.`id` = b.`id` + {self.rng.randrange(2)}"
+        return f"WITH w AS ({query}) SELECT a.`id`, a.x, b.`id` AS j, b.x AS y FROM {both} ON {on}", False
+
+    def _scalars(self, draft: Any) -> tuple[str, bool]:
+        """Scalar subqueries that Spark may merge into one scan."""
+        name = self._name(draft)
+        counted = [f"(SELECT count(*) FROM {name}{self._where(draft)}) AS n{at}" for at in range(2)]
+        path = self._leaf(draft)[0]
+        counted += [f"(SELECT {self.rng.choice(['min', 'max', 'count'])}({path}) FROM {name}{self._where(draft)}) AS m"]
+        counted += [f"(SELECT count(*) FROM {name}) AS a"] * self.rng.randrange(2)
+        return f"SELECT {', '.join(counted)}", True
+
+    def _lateral(self, draft: Any) -> tuple[str, bool]:
+        other = self.rng.choice(list(self.drafts.values()))
+        left, right = self._pair(draft, other)
+        condition = f"{qualified(right, 'o')} = {qualified(left, 'a')} AND {qualified(other.condition(1), 'o')}"
+        query = f"SELECT count(*) AS n, max(o.`id`) AS m FROM {self._name(other)} o WHERE {condition}"
+        if self.rng.random() < 0.5:
+            return (
+                f"SELECT a.`id`, l.n, l.m FROM {self._name(draft)} a, LATERAL ({query}) l{self._where(draft, 'a')}",
+                False,
+            )
+        query = query.replace("count(*) AS n, max(o.`id`) AS m", "max(o.`id`)")
+        return f"SELECT a.`id`, ({query}) AS m FROM {self._name(draft)} a{self._where(draft, 'a')}", False
+
+    def _ranked(self, draft: Any) -> tuple[str, bool]:
+        """The first rows of each group."""
+        group, (path, _) = self._group(draft), self._leaf(draft)
+        over = f"PARTITION BY {group} ORDER BY {path} {self.rng.choice(ORDERS)}, `id` {self.rng.choice(ORDERS)}"
+        rank = f"{self.rng.choice(['row_number()', 'rank()', 'dense_rank()'])} OVER ({over}) AS r"
+        inner = f"SELECT `id`, {path} AS x, {rank} FROM {self._name(draft)}{self._where(draft)}"
+        return f"SELECT * FROM ({inner}) WHERE r <= {self.rng.randrange(1, 3)}", True
+
     def subquery(self, draft: Any, alias: str) -> str:
         """Return a condition with a query on a table."""
         rng = self.rng
         other = rng.choice(list(self.drafts.values()))
         name, condition = self._name(other), qualified(other.condition(1), "o")
         either = qualified(draft.condition(2), alias)
+        left, right = self._pair(draft, other)
+        left, right = qualified(left, alias), qualified(right, "o")
         return rng.choice(
             [
+                f"{left} IN (SELECT {right} FROM {name} o WHERE {condition})",
+                f"{left} NOT IN (SELECT {right} FROM {name} o WHERE {condition})",
+                f"EXISTS (SELECT 1 FROM {name} o WHERE {right} <=> {left} AND {condition})",
+                f"NOT EXISTS (SELECT 1 FROM {name} o WHERE {right} = {left} AND o.`id` > {alias}.`id` AND {condition})",
+                f"{left} = (SELECT max({right}) FROM {name} o WHERE {condition})",
                 f"{alias}.`id` IN (SELECT o.`id` FROM {name} o WHERE {condition})",
                 f"{alias}.`id` NOT IN (SELECT o.`id` + 1 FROM {name} o WHERE {condition})",
                 f"EXISTS (SELECT 1 FROM {name} o WHERE o.`id` = {alias}.`id` + 1 AND {condition})",
