@@ -6,7 +6,7 @@ import re
 
 import pyspark
 
-from tests.random_sql.program import Program, Step, TableDefinition, qualified
+from tests.random_sql.program import FRAMES, Program, Step, TableDefinition, qualified
 from tests.random_sql.queries import Queries
 from tests.support.sql_tables import FAR, STRUCT, VALUES, Column, RandomTable, text
 
@@ -320,7 +320,8 @@ class Drawing:
         forms = ["into", "into", "values", "columns", "by name", "select", "overwrite"]
         moves = table.keys and not {*table.partitions} <= {*table.keys}  # from partition to partition
         forms += ["dynamic", "static", "static"] if table.partitions and not moves else []
-        forms += ["path", "path"] + ["path overwrite"] * (not table.sequence)
+        forms += ["path", "path", "frame", "frame"] + ["path overwrite", "frame overwrite"] * (not table.sequence)
+        forms += ["frame dynamic"] if table.partitions and not moves else []
         replaces = draft.updatable and "data-evolution.enabled" not in table.options
         forms += ["replace"] * replaces + ["using"] * (
             replaces and HAS_REPLACE_USING and table.options.get("bucket") != "-2"
@@ -330,14 +331,14 @@ class Drawing:
         if form == "values" and not ids:
             form = "into"
         parts: dict[str, object] = {"form": form, "columns": columns}
-        if form in ("into", "path") and rng.random() < 0.15:
+        if form in ("into", "path", "frame") and rng.random() < 0.15:
             parts["query"] = self._many(draft)
         elif form == "select" or (form in ("overwrite", "replace") and rng.random() < 0.4):
             parts["query"] = self._selected(draft)
             parts["form"] = "into" if form == "select" else form
         else:
             rows = draft.cells(ids)
-            if not form.startswith("path"):
+            if form not in FRAMES:
                 self._typo(draft, rows)
             parts["rows"] = rows
         if form in ("columns", "by name"):

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from paimon_spark.internals import analyzed_plan, session_state
 from paimon_spark.sql.bridge.jvm import Jvm
-from tests.random_sql.program import MARK, Program, Step, TableDefinition, source
+from tests.random_sql.program import FRAMES, MARK, Program, Step, TableDefinition, source
 
 CHAR_METADATA = "__CHAR_VARCHAR_TYPE_STRING"
 """The name under which Spark keeps the type CHAR of a column that it reads as a STRING."""
@@ -109,15 +109,15 @@ class SparkModel:
             query = f"SELECT *{extra} FROM ({query})"
         names = [n for n, _ in parts["columns"]] if form in ("columns", "values") else None
         new = (
-            self.stored(name, query, by_name=form in ("by name", "static", "path", "path overwrite"), names=names)
+            self.stored(name, query, by_name=form in ("by name", "static", *FRAMES), names=names)
             .coalesce(1)
             .localCheckpoint()
         )
         self._check_keys(name, new)
         old, keys = self.spark.table(f"r_{name}").drop("__rid"), self.tables[name].partitions
-        if form in ("overwrite", "path overwrite"):
+        if form in ("overwrite", "path overwrite", "frame overwrite"):
             old = old.limit(0)
-        elif form == "dynamic":
+        elif form in ("dynamic", "frame dynamic"):
             old = self._without(old, new, keys)
         elif form == "static":
             same = " AND ".join(f"`{n}` <=> CAST({value} AS {types[n]})" for n, value in parts["partition"].items())

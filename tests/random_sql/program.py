@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 MARK = re.compile(r"\{(t\d+)(?:@(\w+))?\}")
+FRAMES = ("path", "path overwrite", "frame", "frame overwrite", "frame dynamic")
+"""Forms of INSERT that are methods of a DataFrame: they find columns by name."""
 TOP_NAME = re.compile(r"(?<![.\w`])`(\w+)`")
 
 
@@ -117,7 +119,7 @@ def _rows(parts: dict[str, Any]) -> str:
 
 def _insert(table: str, parts: dict[str, Any]) -> str:
     form, query = parts["form"], source(parts)
-    if form in ("path", "path overwrite"):
+    if form in FRAMES:
         return query
     if form == "values":
         query = f"VALUES {_rows(parts)}"

@@ -136,7 +136,7 @@ SCRIPT = '''"""{title}"""
 import importlib
 import tempfile
 
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, functions
 
 import paimon_spark
 
@@ -158,6 +158,16 @@ def run(text):
 '''
 
 
+_METHODS = {
+    "path": ".write.format('paimon').mode('append').save(f'{{warehouse}}/d.db/{table}')",
+    "path overwrite": ".write.format('paimon').mode('overwrite').save(f'{{warehouse}}/d.db/{table}')",
+    "frame": ".writeTo('{table}').append()",
+    "frame overwrite": ".writeTo('{table}').overwrite(functions.lit(True))",
+    "frame dynamic": ".writeTo('{table}').overwritePartitions()",
+}
+"""What follows the query of an INSERT, by its form."""
+
+
 def script(program: Program, failure: Failure) -> str:
     """Return a script that runs the statements of a program on new tables, and prints the last result."""
     lines = _set_limits(program.limits)
@@ -167,10 +177,8 @@ def script(program: Program, failure: Failure) -> str:
     for step in program.steps[: failure.at + 1]:
         dynamic = step.parts.get("form") == "dynamic"
         lines += [f"spark.conf.set({OVERWRITE_MODE!r}, 'dynamic')"] * dynamic
-        mode = {"path": "append", "path overwrite": "overwrite"}.get(step.parts.get("form", ""))
-        text = f"run({on_tables(step.statement())!r})"
-        if mode is not None:
-            text += f".write.format('paimon').mode({mode!r}).save(f'{{warehouse}}/d.db/{step.table}')"
+        method = _METHODS.get(step.parts.get("form", ""), "").format(table=step.table)
+        text = f"run({on_tables(step.statement())!r}){method}"
         lines += [text] * (step.kind != "query")
         lines += [f"spark.conf.unset({OVERWRITE_MODE!r})"] * dynamic
     text, _, way = failure.statement.partition("\n-- read ")
