@@ -218,6 +218,7 @@ class WriteRequest(_Request):
     `dynamic`: True: mode overwrite replaces the partitions in the data; False: it replaces the whole table, or
     `partition`, whose values are texts. With `version` the write is idempotent: version N of `commit_user` is committed
     at most once. `started_from`: the snapshot from which the rows were read. `properties`: properties of the snapshot.
+    `changes_column`: the column with the kind of each row that a statement changes; only new rows get defaults.
     `missing_columns`: the result of an upsert whose rows lack columns: a warning, NULL without a warning, or an error.
     `merge_rules`: the schema changes that the write may make; `None`: the rows must have the columns of the table.
     """
@@ -234,6 +235,7 @@ class WriteRequest(_Request):
     properties: Mapping[str, str] = field(default_factory=dict)
     merge_rules: "MergeRules | None" = None
     missing_columns: MissingColumns = "warn"
+    changes_column: str | None = None
 
 
 def read_request(options: Mapping[str, str]) -> ReadRequest:

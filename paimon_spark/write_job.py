@@ -29,6 +29,7 @@ from paimon_core.engine import (
 )
 from paimon_core.errors import InvalidInputError
 from paimon_core.types.columns import find_column
+from paimon_core.types.row_kind import INSERT, SHORT_NAMES
 from paimon_core.types.system_fields import ROW_ID
 from paimon_spark.bucket_shuffle import find_shuffle
 from paimon_spark.char_columns import has_char, padded_batch
@@ -71,7 +72,9 @@ class WriteJob:
         self._row_kind = None if kind is None else row_kind_name(kind, schema)
         self._mode = bucket_mode(table.schema)
         self._shuffle = _shuffle(self._mode, schema, table.schema.names)
-        self._extra = [name for name in (self._row_kind, self._shuffle and self._shuffle[0]) if name is not None]
+        self._changes = request.changes_column
+        extra = dict.fromkeys((self._row_kind, self._shuffle and self._shuffle[0], self._changes))
+        self._extra = [name for name in extra if name is not None]
         hidden = {*self._extra, *((ROW_ID.name,) if keeps_row_ids else ())}
         column_positions(tuple(name for name in schema.names if name not in hidden), table.schema)
         self.table, self.overwrite = table, overwrite
@@ -106,7 +109,9 @@ class WriteJob:
                 if self._event_time is not None:
                     watermark = later(watermark, self._event_time.watermark(batch))
                 kinds = None if self._row_kind is None else batch.column(self._row_kind)
-                writer.write(batch.drop_columns(self._extra) if self._extra else batch, kinds)
+                new = True if self._changes is None else pc.equal(batch.column(self._changes), SHORT_NAMES[INSERT])
+                rows = batch.drop_columns(self._extra) if self._extra else batch
+                writer.write(rows, kinds, fills_defaults=new)
             written = TaskWrite(tuple(writer.prepare_commit(number)), writer.started_from)
         return TaskWrites(written, query_id(), watermark)
 

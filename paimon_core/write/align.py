@@ -5,6 +5,7 @@ without one. A value that the column cannot store without loss is refused.
 """
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -23,9 +24,17 @@ from paimon_core.types.datatype import DataField
 from paimon_core.types.default import default_value
 
 Positions = tuple[int | None, ...]
+FillsDefaults: TypeAlias = bool | pa.BooleanArray
+"""In which rows NULL becomes the default of its column: True: in all; False: in none; a mask: where it is true."""
 
 
-def align(data: pa.RecordBatch, schema: TableSchema, positions: Positions, first_row: int = 0) -> pa.RecordBatch:
+def align(
+    data: pa.RecordBatch,
+    schema: TableSchema,
+    positions: Positions,
+    first_row: int = 0,
+    fills_defaults: FillsDefaults = True,
+) -> pa.RecordBatch:
     """Return ``data`` as a batch with exactly ``schema.arrow``.
 
     Args:
@@ -33,6 +42,7 @@ def align(data: pa.RecordBatch, schema: TableSchema, positions: Positions, first
         schema: the table's schema.
         positions: the result of :func:`column_positions` for the column names of ``data``.
         first_row: the number that error messages give the first row.
+        fills_defaults: see `FillsDefaults`. A column that ``data`` lacks gets its default in any case.
 
     Raises InvalidInputError for a NULL in a NOT NULL column, and for a value that the column's type cannot hold. The
     error names column and row. Also for a value that is no descriptor or view of a blob, where the column stores these.
@@ -43,7 +53,7 @@ def align(data: pa.RecordBatch, schema: TableSchema, positions: Positions, first
             columns.append(_missing(field, data.num_rows))
             continue
         array = coerce_array(data.column(position), field.type, field.name, first_row)
-        columns.append(_filled(_not_null(array, field, first_row), field))
+        columns.append(_filled(_not_null(array, field, first_row), field, fills_defaults))
     rows = pa.RecordBatch.from_arrays(columns, schema=arrow_schema(schema.fields))
     check_references(schema, rows, first_row)
     return rows
@@ -125,7 +135,8 @@ def _not_null(array: pa.Array, field: DataField, first_row: int) -> pa.Array:
     return array
 
 
-def _filled(array: pa.Array, field: DataField) -> pa.Array:
-    if field.default is None or not array.null_count:
+def _filled(array: pa.Array, field: DataField, rows: FillsDefaults) -> pa.Array:
+    if field.default is None or not array.null_count or rows is False:
         return array
-    return pc.if_else(pc.is_null(array), default_value(field), array)
+    filled = pc.is_null(array) if rows is True else pc.and_(pc.is_null(array), rows)
+    return pc.if_else(filled, default_value(field), array)

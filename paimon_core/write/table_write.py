@@ -28,7 +28,7 @@ from paimon_core.store.file_store import FileStore
 from paimon_core.types.combine import combined
 from paimon_core.types.sorted_values import run_starts
 from paimon_core.types.system_fields import ROW_ID, ROW_SEQUENCE
-from paimon_core.write.align import Positions, align, column_positions
+from paimon_core.write.align import FillsDefaults, Positions, align, column_positions
 from paimon_core.write.append_compactor import InlineAppend
 from paimon_core.write.append_writer import AppendWriter, OpenFiles, SharedResources
 from paimon_core.write.bucket_compaction import BucketCompaction
@@ -130,16 +130,30 @@ class TableWrite:
         self._seconds = 0.0  # in this object, since the last commit
         self._positions: tuple[list[str], Positions] | None = None
 
-    def write(self, data: Rows, row_kinds: pa.Array | pa.ChunkedArray | Iterable[str] | None = None) -> None:
-        """Write rows. ``row_kinds``: texts "+I" "-U" "+U" "-D", one per row; `None`: all inserts.
+    def write(
+        self,
+        data: Rows,
+        row_kinds: pa.Array | pa.ChunkedArray | Iterable[str] | None = None,
+        *,
+        fills_defaults: FillsDefaults = True,
+    ) -> None:
+        """Write rows.
+
+        Args:
+            data: the rows.
+            row_kinds: texts "+I" "-U" "+U" "-D", one per row; `None`: all inserts.
+            fills_defaults: in which rows NULL becomes the default of its column: True: in all; False: in none, because
+                the rows were written before; a mask, for a table or a batch: where it is true.
 
         Raises InvalidInputError naming column and row for data that the table cannot hold; earlier rows stay written.
         Raises OutOfRangeError if the snapshot to continue from expired before it was read.
         """
         with raise_if_expired(self._store, self._base_id):
-            self._write(arrow_data(data), row_kinds)
+            self._write(arrow_data(data), row_kinds, fills_defaults)
 
-    def _write(self, data: Data, row_kinds: pa.Array | pa.ChunkedArray | Iterable[str] | None) -> None:
+    def _write(
+        self, data: Data, row_kinds: pa.Array | pa.ChunkedArray | Iterable[str] | None, fills_defaults: FillsDefaults
+    ) -> None:
         is_stream = isinstance(data, pa.RecordBatchReader)
         if is_stream and row_kinds is not None:
             raise InvalidInputError("row kinds need a table or a batch: the length of a stream is unknown")
@@ -150,7 +164,11 @@ class TableWrite:
         for batch in data if is_stream else [data] if isinstance(data, pa.RecordBatch) else data.to_batches():
             with self._timed():
                 for part in _cut(batch, self.plan.gather_bytes):
-                    self._gather(part, None if kinds is None else kinds.slice(start, part.num_rows))
+                    of_part = None if kinds is None else kinds.slice(start, part.num_rows)
+                    fills = fills_defaults
+                    if not isinstance(fills, bool):
+                        fills = fills.slice(start, part.num_rows)
+                    self._gather(part, of_part, fills)
                     start += part.num_rows
 
     @contextmanager
@@ -162,11 +180,11 @@ class TableWrite:
         finally:
             self._seconds += time.monotonic() - started
 
-    def _gather(self, batch: pa.RecordBatch, kind_names: pa.Array | None) -> None:
+    def _gather(self, batch: pa.RecordBatch, kind_names: pa.Array | None, fills_defaults: FillsDefaults) -> None:
         """Check and collect rows; route the collected rows if there are enough."""
         ids = batch.column(ROW_ID.name) if self._keeps_row_ids else None
         batch = batch if ids is None else batch.drop_columns([ROW_ID.name])
-        rows = align(batch, self._store.schema, self._positions_of(batch), self._row_count)
+        rows = align(batch, self._store.schema, self._positions_of(batch), self._row_count, fills_defaults)
         if not self._blobs:
             self._gather_aligned(rows, ids, kind_names)
             return

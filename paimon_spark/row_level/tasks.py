@@ -13,7 +13,7 @@ from paimon_core.types.system_fields import FILE_PATH, ROW_INDEX, ROW_KIND
 from paimon_spark.row_level.rows import DELETED, INSERTED, MATCHED, UPDATED
 from paimon_spark.write_job import TaskWrites, WriteJob
 
-NOT_WRITTEN = [FILE_PATH.name, ROW_INDEX.name, ROW_KIND.name]
+NOT_WRITTEN = [FILE_PATH.name, ROW_INDEX.name]
 """The columns that are not written, of rows with positions."""
 
 
@@ -43,7 +43,7 @@ class ChangeCounts:
     def added(self, batches: Iterable[pa.RecordBatch], positions: bool) -> Iterator[pa.RecordBatch]:
         """Count the rows of batches; yield the rows to write.
 
-        `positions`: True if rows have positions, which are collected, and removed from the rows together with the kind.
+        `positions`: True if rows have positions, which are collected, and removed from the rows.
         """
         for batch in batches:
             kinds = batch.column(ROW_KIND.name)

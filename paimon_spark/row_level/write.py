@@ -112,7 +112,7 @@ def _change_keyed(
     few = None if bucket_mode(table.schema) is BucketMode.KEY_DYNAMIC else target.access.few_changes(rows)
     if few is None:
         rows = rows.transform(shuffle_for(table))
-    request = replace(request, row_kind_column=ROW_KIND.name, started_from=started_from)
+    request = replace(request, row_kind_column=ROW_KIND.name, changes_column=ROW_KIND.name, started_from=started_from)
     job = WriteJob(table, request, rows.schema, overwrite=False, single=few is not None)
     results = _written(rows, few, ChangeTask(job, positions=False), job.abort)
     counts, prepared = total(results), job.prepare(results)
@@ -138,7 +138,8 @@ def _change_files(
         written = rows.drop(*NOT_WRITTEN).schema
         keeps, single = ROW_ID.name in old.positions, few is not None
         writes = table.with_options(_WRITE_ONLY)
-        job = WriteJob(writes, request, written, overwrite=False, single=single, keeps_row_ids=keeps)
+        given = replace(request, changes_column=ROW_KIND.name)
+        job = WriteJob(writes, given, written, overwrite=False, single=single, keeps_row_ids=keeps)
     results = _written(rows, few, ChangeTask(job, positions=True), _no_files if job is None else job.abort)
     counts, messages = total(results), () if job is None else job.prepare(results).messages
     publisher = table.committer(request.commit_user).publisher

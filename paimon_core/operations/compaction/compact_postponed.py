@@ -80,7 +80,7 @@ def _replay(store: FileStore, snapshot: Snapshot, choice: Predicate | None) -> l
             check_no_newer(store, unordered)
             files = sorted(unordered, key=lambda file: file.creation_time or 0)
             for rows, kinds in waiting_rows(store, bucket.ref, files):
-                writer.write(rows, kinds)
+                writer.write(rows, kinds, fills_defaults=False)
             messages.append(CommitMessage(*bucket, compact_before=tuple(files)))
         messages += [_as_compaction(message) for message in writer.prepare_commit()]
     return messages

@@ -227,7 +227,7 @@ def rewritten(
                 if bucket is not None:
                     row_buckets = buckets(batch.select(key), schema.bucket, store.bucket_function)
                     batch = batch.filter(pa.array(row_buckets == bucket))
-                writer.write(batch)
+                writer.write(batch, fills_defaults=False)
         return writer.prepare_commit()
 
 

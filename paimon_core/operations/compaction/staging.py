@@ -35,7 +35,7 @@ def route_staged(writer: TableWrite, store: FileStore, staged: Sequence[CommitMe
     staging_table = staging(store)
     for message in staged:
         for rows, kinds in waiting_rows(staging_table, message.bucket_ref, message.new_files):
-            writer.write(rows, kinds)
+            writer.write(rows, kinds, fills_defaults=False)
     return writer.prepare_commit()
 
 

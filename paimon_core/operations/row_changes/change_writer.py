@@ -167,7 +167,7 @@ class _KeyedRows(ChangeWriter):
             if name in self._sequence:
                 self._check_follows(name, old.column(name), value)
         rows = self._new_rows(old, given)
-        self._rows.write(rows, pa.repeat("+U", rows.num_rows))
+        self._rows.write(rows, pa.repeat("+U", rows.num_rows), fills_defaults=False)
         self.updated += rows.num_rows
 
     def _check_follows(self, name: str, old: pa.Array, new: pa.Array) -> None:
@@ -179,7 +179,7 @@ class _KeyedRows(ChangeWriter):
 
     def delete(self, old: pa.RecordBatch) -> None:
         rows = self._new_rows(old, {})
-        self._rows.write(rows, pa.repeat("-D", rows.num_rows))
+        self._rows.write(rows, pa.repeat("-D", rows.num_rows), fills_defaults=False)
         self.deleted += rows.num_rows
 
     def insert(self, rows: pa.RecordBatch) -> None:
@@ -210,7 +210,7 @@ class _RowFiles(ChangeWriter):
         rows = self._new_rows(old, values)
         if self._tracked:
             rows = rows.append_column(ROW_ID.name, old.column(ROW_ID.name))
-        self._rows.write(rows)
+        self._rows.write(rows, fills_defaults=False)
         self.updated += old.num_rows
 
     def delete(self, old: pa.RecordBatch) -> None:

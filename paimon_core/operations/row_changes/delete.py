@@ -288,7 +288,7 @@ def _retract(store: FileStore, predicate: Predicate) -> DeletedRows:
     with TableWrite(store, started_from=started_from) as writer:
         for split in TableScan(visible_store, snapshot, predicate).plan().splits:
             for batch in read.to_batches(split):
-                writer.write(batch, pa.repeat("-D", batch.num_rows))
+                writer.write(batch, pa.repeat("-D", batch.num_rows), fills_defaults=False)
                 rows += batch.num_rows
         messages = writer.prepare_commit()
     result = publisher.publish_or_delete(commit_messages, messages, started_from=started_from)
