@@ -7,6 +7,7 @@ import re
 import pyspark
 
 from tests.random_sql.program import FRAMES, Program, Step, TableDefinition, qualified
+from tests.random_sql.projection import projection
 from tests.random_sql.queries import Queries
 from tests.support.sql_tables import FAR, STRUCT, VALUES, Column, RandomTable, text
 
@@ -163,38 +164,6 @@ def literal(cell: str) -> str:
     return LITERAL.sub(r"\1", cell)
 
 
-def moved(old: Column, new: Column, path: str) -> str:
-    """Return the expression for a column after ALTER TABLE, from the column before it."""
-    if new.kind == STRUCT:
-        before = {one.key: one for one in old.fields}
-        fields = (
-            f"'{one.name}', "
-            + (
-                moved(before[one.key], one, f"{path}.`{before[one.key].name}`")
-                if one.key in before
-                else f"CAST(NULL AS {one.type})"
-            )
-            for one in new.fields
-        )
-        return f"CASE WHEN {path} IS NULL THEN NULL ELSE named_struct({', '.join(fields)}) END"
-    return path if old.kind == new.kind else f"CAST({path} AS {new.kind})"
-
-
-def projection(old: list[Column], new: list[Column]) -> list[tuple[str, str, str]]:
-    """Return name, type and expression of each new column, from a table with the old columns."""
-    before = {one.key: one for one in old}
-    return [
-        (
-            one.name,
-            one.type,
-            moved(before[one.key], one, f"`{before[one.key].name}`")
-            if one.key in before
-            else f"CAST(NULL AS {one.type})",
-        )
-        for one in new
-    ]
-
-
 USUAL = ["insert"] * 4 + ["alter"] * 2 + ["call", "tag"]
 MAINTENANCE = ["insert"] + ["alter"] * 3 + ["call"] * 7 + ["tag"]
 
@@ -244,6 +213,7 @@ class Drawing:
         for one in draft.free:
             if one.name == sequence or one.name in functions:
                 one.name = "q" + one.name[1:]  # keeps its name, so that options keep naming it
+        defaults = self._defaults(draft)
         functions = {"q" + column[1:]: function for column, function in functions.items()}
         sequence = sequence and "q" + sequence[1:]
         if file_format != "parquet":
@@ -261,11 +231,22 @@ class Drawing:
             options["file-index.bloom-filter.columns"] = "id"
         if rng.random() < 0.1:
             options["metadata.stats-mode"] = rng.choice(["none", "counts", "full"])
-        draft.definition = TableDefinition(name, draft.types, partitions, keys, engine, functions, sequence, options)
+        draft.definition = TableDefinition(
+            name, draft.types, partitions, keys, engine, functions, sequence, options, defaults
+        )
         evolving = "data-evolution.enabled" in options
         draft.updatable = not sequence and engine in ("", "deduplicate")
         draft.deletable = draft.updatable and (not evolving or "deletion-vectors.enabled" in options)
         self.drafts[name] = draft
+
+    def _defaults(self, draft: Draft) -> dict[str, str]:
+        """Return defaults of some columns, which keep their names and types."""
+        chosen = [
+            one for one in draft.free if one.kind in (*NUMBERS[:4], "DATE", "BOOLEAN") and self.rng.random() < 0.15
+        ]
+        for one in chosen:
+            one.name = "d" + one.name[1:]
+        return {one.name: literal(self.rng.choice(VALUES[one.kind])) for one in chosen}
 
     def _key_column(self, draft: Draft, kinds: list[str]) -> list[str]:
         """Add a column that keeps its name and type to some tables, and return its name."""
@@ -435,7 +416,7 @@ class Drawing:
         """Draw new values by paths, and the fields of the structs in part changed. `aliased`: the source, or None."""
         rng = self.rng
         fixed = draft.is_keyed or "data-evolution.enabled" in draft.definition.options
-        targets = [*draft.free, *([] if fixed else draft.partition_columns)]
+        targets = [one for one in draft.columns if one.name[0] in "cd"] + [*([] if fixed else draft.partition_columns)]
         values: dict[str, str] = {}
         structs: dict[str, list[str]] = {}
         for column in rng.sample(targets, min(len(targets), rng.randrange(1, 4))):

@@ -113,6 +113,7 @@ class SparkModel:
             .coalesce(1)
             .localCheckpoint()
         )
+        new = self._with_defaults(name, new)
         self._check_keys(name, new)
         old, keys = self.spark.table(f"r_{name}").drop("__rid"), self.tables[name].partitions
         if form in ("overwrite", "path overwrite", "frame overwrite"):
@@ -129,6 +130,15 @@ class SparkModel:
                 raise Refused("a new row does not match the condition of REPLACE WHERE")
             old = old.where(f"NOT coalesce({parts['where']}, false)")
         self._set(name, self.rows[name].columns, self._merged(name, old, new))
+
+    def _with_defaults(self, name: str, new: DataFrame) -> DataFrame:
+        """Return new rows with the default of each column instead of NULL."""
+        defaults = self.tables[name].defaults
+        filled = (
+            f"coalesce(`{n}`, CAST({defaults[n]} AS {kind})) AS `{n}`" if n in defaults else f"`{n}`"
+            for n, kind in self.rows[name].columns
+        )
+        return new.selectExpr(*filled) if defaults else new
 
     def _without(self, old: DataFrame, new: DataFrame, names: list[str]) -> DataFrame:
         """Return the old rows that equal no new row in these columns, with NULL as a value."""
@@ -258,7 +268,8 @@ class SparkModel:
                 values = clause["values"]
                 # a NULL without a type would be refused by the store assignment STRICT
                 given = (f"{values.get(n, f'CAST(NULL AS {kind})')} AS `{n}`" for n, kind in self.rows[name].columns)
-                new.append(self.stored(name, f"SELECT {', '.join(given)} FROM {sides[side]} WHERE {where}"))
+                added = self.stored(name, f"SELECT {', '.join(given)} FROM {sides[side]} WHERE {where}")
+                new.append(self._with_defaults(name, added))
                 continue
             found = found.unionAll(self.spark.sql(f"SELECT t.__rid FROM {sides[side]} WHERE {where}"))
             if clause["action"] == "update":

@@ -25,6 +25,7 @@ class TableDefinition:
         engine: the merge engine; empty for an append table.
         functions: the aggregate functions of columns; others are ``last_non_null_value``.
         sequence: the column of ``sequence.field``, or empty.
+        defaults: literals by column.
     """
 
     name: str
@@ -35,9 +36,14 @@ class TableDefinition:
     functions: dict[str, str] = field(default_factory=dict)
     sequence: str = ""
     options: dict[str, str] = field(default_factory=dict)
+    defaults: dict[str, str] = field(default_factory=dict)
 
     def statement(self) -> str:
-        columns = ", ".join(f"`{name}` {kind}{' NOT NULL' * (name in self.keys)}" for name, kind in self.columns)
+        columns = ", ".join(
+            f"`{name}` {kind}{' NOT NULL' * (name in self.keys)}"
+            + (f" DEFAULT {self.defaults[name]}" if name in self.defaults else "")
+            for name, kind in self.columns
+        )
         options = dict(self.options)
         if self.keys:
             options |= {"primary-key": ",".join(self.keys), "merge-engine": self.engine}
