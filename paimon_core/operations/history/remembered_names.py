@@ -1,4 +1,4 @@
-"""Names in manifests that this process has read before: manifests never change, and each tag that expires needs all."""
+"""The names in manifests that this process has read: manifests never change, and each deleted tag needs them again."""
 
 import threading
 from collections import OrderedDict
