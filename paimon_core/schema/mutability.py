@@ -19,11 +19,11 @@ IMMUTABLE = frozenset(
         "bucket-function.type", "bucket-key", "data-evolution.enabled", "data-file.path-directory",
         "dynamic-bucket.initial-buckets", "force-lookup", "index-file-in-data-file-dir", "merge-engine",
         "partial-update.remove-record-on-delete", "partial-update.remove-record-on-sequence-group", "partition",
-        "pk-clustering-override", "primary-key", "primary-key.nullable", "row-tracking.enabled", "rowkind.field",
-        "sequence.snapshot-ordering",
+        "partition.default-name", "partition.legacy-name", "pk-clustering-override", "primary-key",
+        "primary-key.nullable", "row-tracking.enabled", "rowkind.field", "sequence.snapshot-ordering",
     }
 )  # fmt: skip
-"""Options that determine the meaning of files already written."""
+"""Options that determine the meaning or the paths of files already written."""
 
 _FORMER_NAMES = {"blob.stored-descriptor-fields"}
 _ONLY_TO_TRUE = frozenset({"ignore-delete", "ignore-update-before"})
@@ -47,7 +47,7 @@ def check_change(options: Mapping[str, str], key: str, value: str | None) -> Non
     if key in IMMUTABLE or key in _FORMER_NAMES:
         raise InvalidInputError(
             f"option {key!r} cannot be changed from {old!r} to {value!r} once the table has data: "
-            "the meaning of its files depends on the option; create a new table and copy the rows"
+            "the meaning or the paths of its files depend on the option; create a new table and copy the rows"
         )
     if key == "bucket":
         _check_bucket(old, value)

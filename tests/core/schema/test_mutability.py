@@ -26,6 +26,8 @@ def test_option_may_change(options, key, value):
     [
         ({}, "type", "format-table", "the type of a table is fixed"),
         ({}, "merge-engine", "first-row", "once the table has data"),
+        ({}, "partition.default-name", "none", "the meaning or the paths of its files"),
+        ({"partition.legacy-name": "false"}, "partition.legacy-name", None, "the meaning or the paths of its files"),
         ({"bucket": "2"}, "bucket", "-1", "cannot be changed from 2 to -1"),
         ({}, "bucket", "2", "cannot be changed from -1 to 2"),
         ({"bucket": "2"}, "bucket", None, "cannot be removed"),

@@ -84,7 +84,11 @@ def test_paths_of_files(root):
     assert store.partition_values(partition) == (19723,)
     assert store.bucket_path(BucketRef(partition, 1)) == f"{root}/dt=19723/bucket-1"
     assert store.bucket_path(BucketRef(partition, -2)) == f"{root}/dt=19723/bucket-postpone"
-    iso = store.with_options({"partition.legacy-name": "false"})
+    path = f"{root}_iso"
+    create_table(
+        FileIO.of(path), path, Schema(FIELDS, partition_keys=["dt"], options={"partition.legacy-name": "false"})
+    )
+    iso = FileStore.open(path)
     assert iso.partition_path(partition) == "dt=2024-01-01"
     assert iso.partition_path(serialize([None], store.schema.partition_arrow)) == "dt=__DEFAULT_PARTITION__"
 
