@@ -19,7 +19,15 @@ from paimon_core.options.file import BLOB_AS_DESCRIPTOR
 from paimon_core.options.option import Options
 from paimon_core.types.datatype import DataField
 
-__all__ = ["DESCRIBED_FORMATS", "FORMATS", "TEXT_FORMATS", "WRITABLE_FORMATS", "format_named", "format_of"]
+__all__ = [
+    "DESCRIBED_FORMATS",
+    "FORMATS",
+    "TEXT_FORMATS",
+    "WRITABLE_FORMATS",
+    "codec_fault",
+    "format_named",
+    "format_of",
+]
 
 FORMATS: Final[dict[str, FileFormat]] = {f.name: f for f in (ParquetFormat(), OrcFormat(), AvroFormat())}
 TEXT_FORMATS: Final[dict[str, type[CsvFormat] | type[JsonFormat]]] = {f.name: f for f in (CsvFormat, JsonFormat)}
@@ -58,3 +66,22 @@ def format_of(file_name: str, columns: Sequence[DataField] = (), options: Option
     subject = f"format {name!r}" if name else "no extension"
     names = ", ".join((*FORMATS, *TEXT_FORMATS, BLOB))
     raise UnsupportedError(f"data file {file_name} has {subject}; this engine reads {names}")
+
+
+def codec_fault(name: str, key: str, codec: str, options: Options) -> tuple[str, str] | None:
+    """Return the option and its codec that files of a format cannot have; `None`: they can have the codec.
+
+    Args:
+        name: a name in `WRITABLE_FORMATS`.
+        key: the option that names the codec for files of any format.
+        codec: the codec that it names.
+        options: the options of the table. The format's own option takes precedence.
+    """
+    found = FORMATS[name] if name in FORMATS else TEXT_FORMATS[name]
+    if found.codec_option in options:
+        key, codec = found.codec_option, options[found.codec_option]
+    try:
+        found.codec(codec)
+    except UnsupportedError:
+        return key, codec
+    return None

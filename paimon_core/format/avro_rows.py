@@ -35,6 +35,8 @@ class AvroFormat(FileFormat):
     name = "avro"
     title = "Avro"
     magic = b"Obj\x01"
+    codec_option = "avro.codec"
+    codec = staticmethod(avro_codec)
 
     def read(self, source: Any, request: ReadRequest) -> Iterator[pa.RecordBatch]:
         """See `FileFormat.read`."""

@@ -22,7 +22,7 @@ from paimon_core.format.batch_size import rows_within
 from paimon_core.format.conform import conform_batch
 from paimon_core.format.corruption import as_corrupted
 from paimon_core.format.file_format import FileFormat, FormatWriter, ReadRequest, check_columns
-from paimon_core.format.text_lines import LineWriter, joined_lines, line_blocks
+from paimon_core.format.text_lines import LineWriter, compression_suffix, joined_lines, line_blocks
 from paimon_core.format.text_values import check_storable, from_text, known_from_text, to_text
 from paimon_core.options.option import Options
 from paimon_core.options.parse import boolean
@@ -88,6 +88,7 @@ class CsvFormat(FileFormat):
     layout: CsvLayout
     malformed: Malformed | None = None
     """The treatment of other tools' lines; `None`: the files are of Paimon tables, and such a line means damage."""
+    codec = staticmethod(compression_suffix)
 
     @staticmethod
     def of(columns: Sequence[DataField], options: Options) -> "CsvFormat":

@@ -95,10 +95,20 @@ class FileFormat(ABC):
     """The first bytes of every file. Empty: files are not recognised by their bytes, and `describe` refuses them."""
     writable: bool = True
     """True if the option ``file.format`` may name the format. All formats are read."""
+    codec_option: str = ""
+    """The option that sets the codec of the data files of this format. Empty: the format has no such option."""
     reads_fields: bool = False
     """True if `read` decodes single fields of structs; otherwise the fields of a request have all fields of structs."""
     skips_rows: bool = False
     """True if `read` skips parts of a file. Such a format supplies the field ``ROW_POSITION``."""
+
+    @staticmethod
+    def codec(name: str, /) -> str:
+        """Return the name that the library of the format gives a codec of the options of tables.
+
+        Raises UnsupportedError for a codec that files of this format cannot have.
+        """
+        return name
 
     @abstractmethod
     def read(self, source: Any, request: ReadRequest) -> Iterator[pa.RecordBatch]:

@@ -17,7 +17,7 @@ from paimon_core.format.conform import conform_batch
 from paimon_core.format.corruption import as_corrupted
 from paimon_core.format.file_format import FileFormat, FormatWriter, ReadRequest, check_columns
 from paimon_core.format.python_rows import python_rows
-from paimon_core.format.text_lines import LineWriter, count_lines, line_blocks
+from paimon_core.format.text_lines import LineWriter, compression_suffix, count_lines, line_blocks
 from paimon_core.format.text_values import check_storable, from_text, known_from_text, text_type, to_text
 from paimon_core.options.option import Options
 from paimon_core.options.parse import boolean
@@ -38,6 +38,7 @@ class JsonFormat(FileFormat):
     title = "JSON"
     skips_malformed: bool = False
     """True: a line that is not an object is left out, and a value that is not of its type is NULL."""
+    codec = staticmethod(compression_suffix)
 
     @staticmethod
     def of(columns: Sequence[DataField], options: Options) -> "JsonFormat":

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from paimon_core.errors import CorruptedError
 from paimon_core.format.batch_size import PROBE_ROWS, probed, rows_within
+from paimon_core.format.codec import orc_codec
 from paimon_core.format.conform import conform_batch, counted, with_children
 from paimon_core.format.corruption import as_corrupted, decoded
 from paimon_core.format.file_description import FileDescription
@@ -39,6 +40,8 @@ class OrcFormat(FileFormat):
     name = "orc"
     title = "ORC"
     magic = b"ORC"
+    codec_option = "orc.compress"
+    codec = staticmethod(orc_codec)
 
     def read(self, source: Any, request: ReadRequest) -> Iterator[pa.RecordBatch]:
         """See `FileFormat.read`."""

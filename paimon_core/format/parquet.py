@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from paimon_core.errors import CorruptedError
 from paimon_core.format.batch_size import encoded_bytes, parquet_row_bytes, rows_within
+from paimon_core.format.codec import parquet_codec
 from paimon_core.format.conform import conform_batch, counted
 from paimon_core.format.corruption import as_corrupted, decoded
 from paimon_core.format.file_description import FileDescription
@@ -48,6 +49,8 @@ class ParquetFormat(FileFormat):
     magic = b"PAR1"
     reads_fields = True
     skips_rows = True
+    codec_option = "parquet.compression"
+    codec = staticmethod(parquet_codec)
 
     def read(self, source: Any, request: ReadRequest) -> Iterator[pa.RecordBatch]:
         """See `FileFormat.read`."""

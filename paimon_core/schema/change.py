@@ -25,6 +25,7 @@ from paimon_core.schema.paths import (
 )
 from paimon_core.schema.properties import check_table_options
 from paimon_core.schema.references import rename, rename_inner
+from paimon_core.schema.support import check_alterable
 from paimon_core.schema.table_schema import CURRENT_VERSION, TableSchema
 from paimon_core.schema.validate import validate
 from paimon_core.types.arrow import assign_ids
@@ -179,8 +180,9 @@ def apply(schema: TableSchema, changes: Iterable[SchemaChange], has_snapshots: b
         changes: the changes, in order.
         has_snapshots: True if the table has data.
 
-    Raises InvalidInputError for a change that breaks a rule, NotFoundError for a column that does not exist,
-    AlreadyExistsError for a name that another column has.
+    Raises InvalidInputError for a change that breaks a rule, UnsupportedError for a change after which this engine
+    could no longer write to the table, NotFoundError for a column that does not exist, AlreadyExistsError for a name
+    that another column has.
     """
     edit = _SchemaEdit(schema, has_snapshots)
     for change in changes:
@@ -208,6 +210,7 @@ def apply(schema: TableSchema, changes: Iterable[SchemaChange], has_snapshots: b
         version=CURRENT_VERSION,
     )
     validate(changed)
+    check_alterable(schema, changed)
     return changed
 
 

@@ -12,9 +12,10 @@ from typing import Any
 
 from paimon_core.errors import UnsupportedError
 from paimon_core.fileindex import FILE_INDEXES
-from paimon_core.format import WRITABLE_FORMATS
+from paimon_core.format import WRITABLE_FORMATS, codec_fault
 from paimon_core.options import ALL_OPTIONS
 from paimon_core.options.file_index import split_index_option
+from paimon_core.options.option import Options
 from paimon_core.options.per_field import split_field_option
 from paimon_core.schema.blob_columns import in_managed_files, managed_blob_fault
 from paimon_core.schema.iceberg import not_describable
@@ -68,6 +69,18 @@ def check_writable(schema: TableSchema) -> None:
     for limit in LIMITS:
         if limit.write and (feature := limit.detect(schema)):
             raise UnsupportedError(f"cannot write to this table: {feature} {limit.problem} ({limit.reason})")
+
+
+def check_alterable(old: TableSchema, new: TableSchema) -> None:
+    """Raise UnsupportedError naming the first missing feature that writes need after a change, but not before it.
+
+    So a table of another engine that needs such a feature can still be changed.
+    """
+    for limit in LIMITS:
+        if limit.write and (feature := limit.detect(new)) and limit.detect(old) is None:
+            raise UnsupportedError(
+                f"cannot change the table, which could no longer be written: {feature} {limit.problem} ({limit.reason})"
+            )
 
 
 # ---- functions that detect the use of a feature in a schema
@@ -139,6 +152,22 @@ def _format_of_some_files(schema: TableSchema) -> str | None:
     if _value(schema, changelog) not in (None, *WRITABLE_FORMATS):
         return _shown(changelog, schema.options[changelog])
     return None
+
+
+def _unknown_codec(schema: TableSchema) -> str | None:
+    """Find a codec that files of a format cannot have. An unknown format is found by other functions."""
+    main, formats = _text(schema, "file.format"), _value(schema, "file.format.per.level")
+    codecs = _value(schema, "file.compression.per.level").items()
+    uses = [("file.compression", _value(schema, "file.compression"), name) for name in (main, *formats.values())]
+    uses += [("file.compression.per.level", codec, formats.get(level, main)) for level, codec in codecs]
+    changelog = "changelog-file.compression"
+    uses += [(changelog, _value(schema, changelog), _value(schema, "changelog-file.format") or main)]
+    known = [(key, codec, name.lower()) for key, codec, name in uses if codec and name.lower() in WRITABLE_FORMATS]
+    faults = ((codec_fault(name, key, codec, schema.options), name) for key, codec, name in known)
+    manifest = "manifest.compression"
+    of_manifests = codec_fault("avro", manifest, _value(schema, manifest), Options({}))
+    found = (f"{_shown(*fault)} for {name} files" for fault, name in (*faults, (of_manifests, "avro")) if fault)
+    return next(found, None)
 
 
 def _is_unknown_index(key: str) -> bool:
@@ -303,6 +332,12 @@ LIMITS: tuple[Limit, ...] = (
     Limit(
         _format_of_some_files,
         f"this engine writes {', '.join(WRITABLE_FORMATS)}; no csv for a level",
+        write=True,
+        problem="is not supported",
+    ),
+    Limit(
+        _unknown_codec,
+        "'zstd' and 'none' are codecs of every format",
         write=True,
         problem="is not supported",
     ),

@@ -11,6 +11,7 @@ import pyarrow as pa
 from paimon_core.errors import InvalidInputError, PaimonError, nearest_name
 from paimon_core.fileindex.indexed_columns import indexed_columns
 from paimon_core.format.blob_payload import check_map_keys
+from paimon_core.format.stats import parse_mode
 from paimon_core.merge import MERGE_ENGINES, engine_type, merge_engine
 from paimon_core.merge.partial_update import sequence_groups
 from paimon_core.merge.record_expire import RecordLevelExpire
@@ -45,6 +46,7 @@ from paimon_core.types.system_fields import check_names
 from paimon_core.variant.infer import adapts
 from paimon_core.variant.layout import configured_layout, is_variant
 
+_MODE_PER_LEVEL = "metadata.stats-mode.per.level"
 _KEYLESS_ROOTS = {"VARIANT", "BLOB", "GEOMETRY", "GEOGRAPHY"}
 _POSITIONS = {
     "from-timestamp": ("scan.timestamp-millis", "scan.timestamp"),
@@ -496,6 +498,21 @@ def _check_formats(schema: TableSchema) -> None:
             raise InvalidInputError(f"column {field.name!r} is {t}, but avro files store at most TIMESTAMP(6)")
 
 
+def _check_stats_modes(schema: TableSchema) -> None:
+    keys = ("metadata.stats-mode", "changelog-file.stats-mode", *(f"fields.{f.name}.stats-mode" for f in schema.fields))
+    for key in keys:
+        _check_stats_mode(key, schema.options.get(key, "none"))
+    for mode in schema.options.value(ALL_OPTIONS[_MODE_PER_LEVEL]).values():
+        _check_stats_mode(_MODE_PER_LEVEL, mode)
+
+
+def _check_stats_mode(key: str, mode: str) -> None:
+    try:
+        parse_mode(mode)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"option {key!r}: {error}") from error
+
+
 def _check_file_indexes(schema: TableSchema) -> None:
     indexed_columns(schema.options, schema.fields)
     stray = stray_option(schema.options)
@@ -533,6 +550,7 @@ _RULES: tuple[Callable[[TableSchema], None], ...] = (
     _check_features,
     _check_blobs,
     _check_formats,
+    _check_stats_modes,
     _check_variants,
     _check_file_indexes,
     _check_defaults,

@@ -3,7 +3,7 @@ import pytest
 from paimon_core.errors import UnsupportedError
 from paimon_core.format import FORMATS, TEXT_FORMATS, WRITABLE_FORMATS
 from paimon_core.options.option import Options
-from paimon_core.schema.support import LIMITS, check_readable, check_writable
+from paimon_core.schema.support import LIMITS, check_alterable, check_readable, check_writable
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.datatype import DataField
 from paimon_core.types.parse import parse_type
@@ -104,6 +104,19 @@ ON_ANY = [
     ({"scan.file-creation-time-millis": "1"}, True, False),
     ({"changelog-file.format": "lance"}, False, True),
     ({"changelog-file.format": " ORC "}, False, False),
+    ({"file.compression": "lzo"}, False, True),
+    ({"file.compression": "LZ4"}, False, False),
+    ({"file.compression": "lz4", "file.format": "avro"}, False, True),
+    ({"file.compression": "lz4", "avro.codec": "snappy", "file.format": "avro"}, False, False),
+    ({"file.compression": "none", "orc.compress": "lzo", "file.format": "orc"}, False, True),
+    ({"file.compression": "snappy", "file.format": "json"}, False, True),
+    ({"file.compression": "lz4", "file.format.per.level": "0:avro"}, False, True),
+    ({"file.compression.per.level": "0:none,5:brotli"}, False, True),
+    ({"file.compression.per.level": "0:lz4", "file.format.per.level": "0:orc"}, False, False),
+    ({"changelog-file.compression": "zip"}, False, True),
+    ({"changelog-file.compression": "lz4", "changelog-file.format": "avro"}, False, True),
+    ({"manifest.compression": "lz4"}, False, True),
+    ({"manifest.compression": "null"}, False, False),
     # maintenance and speed: accepted whether they take effect or not
     ({"snapshot.num-retained.min": "1", "tag.automatic-creation": "process-time"}, False, False),
     ({"compaction.min.file-num": "2", "clustering.columns": "v", "async-file-write": "false"}, False, False),
@@ -190,3 +203,12 @@ def test_ordinary_nested_columns_are_fine():
 
 def test_writable_formats_are_every_registered_format():
     assert set(WRITABLE_FORMATS) == {*FORMATS, *TEXT_FORMATS}
+
+
+def test_change_must_not_need_what_is_missing():
+    plain, unsupported = schema({}), schema({"vector-field": "v"})
+    with pytest.raises(UnsupportedError, match="could no longer be written: option 'vector-field' = 'v'"):
+        check_alterable(plain, unsupported)
+    check_alterable(unsupported, unsupported)
+    check_alterable(unsupported, plain)
+    check_alterable(plain, schema({"query-auth.enabled": "true"}))  # of a server that other readers ask
