@@ -149,9 +149,9 @@ class Draft(RandomTable):
         return [one for one in PROPERTIES if not (compacts and one[0] in ("write-only", COMPACTION_TRIGGER))]
 
     def cell(self, column: Column) -> str:
-        """Return the text of a value of a new row; keys are never NULL."""
+        """Return the text of a value of a new row; keys and sequences of groups are never NULL."""
         value = self.value(column)
-        while value is None and column.name in self.definition.keys:
+        while value is None and column.name in (*self.definition.keys, *self.definition.groups):
             value = self.value(column)
         return TWICE.sub(r"CAST(\1 AS \2)", text(column, value))
 
@@ -210,11 +210,14 @@ class Drawing:
         if engine == "deduplicate" and rng.random() < 0.25:
             ordered = [one for one in draft.free if one.kind in ORDERED]
             sequence = ordered[0].name if ordered and options.get("bucket") != "-1" else ""
+        groups = self._groups(draft) if engine == "partial-update" else {}
+        grouped = {*groups, *(name for names in groups.values() for name in names)}
         for one in draft.free:
-            if one.name == sequence or one.name in functions:
+            if one.name == sequence or one.name in functions or one.name in grouped:
                 one.name = "q" + one.name[1:]  # keeps its name, so that options keep naming it
         defaults = self._defaults(draft)
         functions = {"q" + column[1:]: function for column, function in functions.items()}
+        groups = {"q" + one[1:]: ["q" + name[1:] for name in names] for one, names in groups.items()}
         sequence = sequence and "q" + sequence[1:]
         if file_format != "parquet":
             options["file.format"] = file_format
@@ -232,12 +235,22 @@ class Drawing:
         if rng.random() < 0.1:
             options["metadata.stats-mode"] = rng.choice(["none", "counts", "full"])
         draft.definition = TableDefinition(
-            name, draft.types, partitions, keys, engine, functions, sequence, options, defaults
+            name, draft.types, partitions, keys, engine, functions, sequence, options, defaults, groups
         )
         evolving = "data-evolution.enabled" in options
         draft.updatable = not sequence and engine in ("", "deduplicate")
         draft.deletable = draft.updatable and (not evolving or "deletion-vectors.enabled" in options)
         self.drafts[name] = draft
+
+    def _groups(self, draft: Draft) -> dict[str, list[str]]:
+        """Return the columns of sequence groups, by the columns with the sequences."""
+        ordered = [one.name for one in draft.free if one.kind in ORDERED]
+        if not ordered or self.rng.random() < 0.3:
+            return {}
+        sequences = self.rng.sample(ordered, min(len(ordered), self.rng.choice([1, 1, 2])))
+        rest = [one.name for one in draft.free if one.name not in sequences]
+        groups = {one: rest[at :: len(sequences) + self.rng.randrange(2)] for at, one in enumerate(sequences)}
+        return {one: names for one, names in groups.items() if names}
 
     def _defaults(self, draft: Draft) -> dict[str, str]:
         """Return defaults of some columns, which keep their names and types."""
@@ -260,6 +273,9 @@ class Drawing:
 
     def _function(self, column: Column) -> str:
         names = ["last_non_null_value", "last_value", "first_value", "first_non_null_value"]
+        names += ["sum"] * 4 * (column.kind == "DECIMAL(18, 4)") + ["bool_and", "bool_or"] * 2 * (
+            column.kind == "BOOLEAN"
+        )
         return self.rng.choice(names + (["max", "min"] * 2 if column.kind in ORDERED else []))
 
     def program(self, statements: int, queries: int, usual: list[str]) -> Program:
@@ -323,7 +339,8 @@ class Drawing:
                 self._typo(draft, rows)
             parts["rows"] = rows
         if form in ("columns", "by name"):
-            chosen = [i for i, one in enumerate(draft.columns) if one.name in ("id", *table.keys) or rng.random() < 0.7]
+            always = ("id", *table.keys, *table.groups)
+            chosen = [i for i, one in enumerate(draft.columns) if one.name in always or rng.random() < 0.7]
             rng.shuffle(chosen)
             parts |= {"columns": [columns[i] for i in chosen], "rows": [[row[i] for i in chosen] for row in rows]}
         if form == "static":
@@ -395,6 +412,8 @@ class Drawing:
         if draft is other and self.rng.random() < 0.7:
             same = [column.name]
         nullable = column.name not in draft.definition.keys
+        if column.name in draft.definition.groups:
+            same = []
         if same and (nullable or self.rng.random() < 0.5) and self.rng.random() < 0.8:
             return f"a.`{self.rng.choice(same)}` AS `{column.name}`"
         return f"{draft.cell(column)} AS `{column.name}`"

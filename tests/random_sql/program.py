@@ -26,6 +26,7 @@ class TableDefinition:
         functions: the aggregate functions of columns; others are ``last_non_null_value``.
         sequence: the column of ``sequence.field``, or empty.
         defaults: literals by column.
+        groups: the columns of each sequence group of ``partial-update``, by the column with the sequence.
     """
 
     name: str
@@ -37,6 +38,7 @@ class TableDefinition:
     sequence: str = ""
     options: dict[str, str] = field(default_factory=dict)
     defaults: dict[str, str] = field(default_factory=dict)
+    groups: dict[str, list[str]] = field(default_factory=dict)
 
     def statement(self) -> str:
         columns = ", ".join(
@@ -50,6 +52,7 @@ class TableDefinition:
         if self.sequence:
             options["sequence.field"] = self.sequence
         options |= {f"fields.{name}.aggregate-function": function for name, function in self.functions.items()}
+        options |= {f"fields.{name}.sequence-group": ",".join(columns) for name, columns in self.groups.items()}
         by = f" PARTITIONED BY ({', '.join(self.partitions)})" if self.partitions else ""
         properties = ", ".join(f"'{key}' = '{value}'" for key, value in options.items())
         return f"CREATE TABLE {{{self.name}}} ({columns}){by}" + (f" TBLPROPERTIES ({properties})" if options else "")

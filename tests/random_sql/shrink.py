@@ -108,9 +108,11 @@ def _with_table(program: Program, name: str, **values: object) -> Program:
 def _without_column(program: Program, name: str, column: str) -> Program:
     """Remove a column from CREATE TABLE and from the rows of every INSERT."""
     table = next(one for one in program.tables if one.name == name)
+    groups = {k: [one for one in v if one != column] for k, v in table.groups.items() if k != column}
     changed = _with_table(
         program,
         name,
+        groups={k: v for k, v in groups.items() if v},
         columns=[one for one in table.columns if one[0] != column],
         partitions=[one for one in table.partitions if one != column],
         keys=[one for one in table.keys if one != column],
