@@ -8,6 +8,7 @@ from paimon_core.errors import InvalidInputError
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):/")
 _ROOT = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*:)?/+$")
+_NO_NAMES = ("", ".", "..")
 _SEPARATOR = re.compile(rf"[/\0{re.escape(os.sep)}]")
 
 
@@ -44,9 +45,14 @@ def absolute(path: str) -> str:
     return os.path.abspath(path) if scheme_of(path) == "file" and not path.lower().startswith("file:/") else path
 
 
+def is_file_name(name: str) -> bool:
+    """Return True if a name stays within its directory: without separators, not ``..``, not empty."""
+    return name not in _NO_NAMES and _SEPARATOR.search(name) is None
+
+
 def are_file_names(names: Sequence[str]) -> bool:
-    """Return True if all names stay within their directory: without separators, not ``..``, not empty."""
-    return _SEPARATOR.search("\n".join(names)) is None and not any(name in names for name in ("", ".", ".."))
+    """Return True if `is_file_name` is True for all names."""
+    return _SEPARATOR.search("\n".join(names)) is None and not any(name in names for name in _NO_NAMES)
 
 
 def check_name(name: str, shown: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from paimon_core.errors import CorruptedError
 from paimon_core.fileio.fileio import FileIO, join
-from paimon_core.fileio.paths import are_file_names
+from paimon_core.fileio.paths import is_file_name
 from paimon_core.format.avro_container import BlockDecoder, Container, ContainerWriter
 from paimon_core.format.codec import avro_codec
 from paimon_core.iceberg.values import encode
@@ -190,7 +190,7 @@ class ManifestFiles:
     def local(self, path: str) -> str:
         """Return the path of a file that the metadata names, in this table's directory. Raises CorruptedError."""
         name = path.rpartition("/")[2]
-        if not are_file_names((name,)):
+        if not is_file_name(name):
             raise CorruptedError(
                 f"Iceberg metadata in {self.directory} names the file {path!r}, which is not a path of a file"
             )

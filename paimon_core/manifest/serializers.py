@@ -10,7 +10,7 @@ from dataclasses import fields
 from operator import attrgetter, itemgetter
 from typing import Any, Final, Generic, TypeVar, cast
 
-from paimon_core.fileio.paths import are_file_names
+from paimon_core.fileio.paths import is_file_name
 from paimon_core.manifest.data_file import DataFileMeta
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.manifest.fast_constructor import fast_constructor
@@ -224,7 +224,7 @@ def _encoded(value: Any) -> Any:
 
 def _file_name(text: str) -> str:
     """Return the text. Raises ValueError for a path, which would lead a reader out of the directory of the table."""
-    if not are_file_names((text,)):
+    if not is_file_name(text):
         raise ValueError(f"{text!r} cannot be the name of a file: it would leave its directory")
     return text
 

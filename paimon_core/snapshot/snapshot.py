@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from paimon_core.errors import CorruptedError, InvalidInputError, UnsupportedError
-from paimon_core.fileio.paths import are_file_names
+from paimon_core.fileio.paths import is_file_name
 from paimon_core.types.json_text import parse_json
 
 NO_WATERMARK: Final = -(2**63)
@@ -193,7 +193,7 @@ def _check_value(path: str, name: str, value: object) -> None:
     key, kind, _ = _KEYS[name]
     if not isinstance(value, kind) or isinstance(value, bool):
         raise CorruptedError(f"{path}: {key!r} must be {_KIND_NAMES[kind]}, found {value!r}")
-    if name in _FILES and not are_file_names((str(value),)):
+    if name in _FILES and not is_file_name(str(value)):
         raise CorruptedError(f"{path}: {key!r} must be the name of a file, found {value!r}")
     most = _LARGE if name == "time_millis" else LONGEST
     if isinstance(value, int) and not -most <= value < most:

@@ -11,7 +11,7 @@ import pytest
 
 from paimon_core import FileSystemCatalog
 from paimon_core.errors import CorruptedError, InvalidInputError
-from paimon_core.fileio.paths import are_file_names
+from paimon_core.fileio.paths import are_file_names, is_file_name
 from paimon_core.manifest.commit_message import CommitMessage
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
 from paimon_core.manifest.index_entry import HASH, IndexManifestEntry
@@ -70,6 +70,7 @@ def moved_out(table: Table, root: Path | str) -> list[Path]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_names_that_are_paths_are_refused(name):
+    assert not is_file_name(name)
     assert not are_file_names((name,))
     assert not are_file_names(("data-1", name, "data-2"))
 
