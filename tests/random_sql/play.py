@@ -55,6 +55,7 @@ OF_VALUES = {
     "NUMERIC_VALUE_OUT_OF_RANGE",
 }
 """Errors that the value of a row causes."""
+CHANGES_OF = "`{}$audit_log` WITH ('incremental-between' = '{},{}', 'incremental-between-scan-mode' = '{}')"
 REFUSED = ("REPLACE WHERE", "the condition of this overwrite", "cannot translate expression to source filter")
 """Messages with which statements are refused that a table of Spark would run (docs/reference/sql)."""
 
@@ -271,13 +272,33 @@ class Player:
                 if not table.schema.primary_keys:  # the files do not always show which rows are new
                     return None
                 return Failure(UNEXPECTED, at, said, described(error))
+            pairs = self._texts_of(changes, step.table, listed)
             rows = before.rows.copy()
-            for kind, row in self._texts_of(changes, step.table, listed):
+            for kind, row in pairs:
                 rows[row] += 1 if kind in ("+I", "+U") else -1
             if any(rows[row] != state.rows[row] for row in rows | state.rows):
                 detail = "\n".join(f"{rows[row] - state.rows[row]:+} {row}" for row in sorted(rows | state.rows))
                 return Failure(ROWS, at, f"{said}\n-- after {step.statement()[:300]}", detail)
+            if pairs and (failure := self._changes_by_sql(at, step, (before.snapshot, snapshot.id, mode), listed)):
+                return failure
         return None
+
+    def _changes_by_sql(self, at: int, step: Step, changes: tuple[int, int, str], listed: str) -> Failure | None:
+        """Compare the changes that SQL shows in the rows of a filter with the changes in the view of `_texts_of`."""
+        rng = random.Random(f"changes {self.program.seed} {at}")
+        ids, one = rng.sample(range(20), 3), rng.choice([name for name, _ in self.model.rows[step.table].columns])
+        conditions = ["true", f"`id` IN ({ids[0]}, {ids[1]}, {ids[2]})", f"`id` > {ids[0]}"]
+        where = rng.choice([*conditions, f"`{one}` IS NULL", f"`{one}` IS NOT NULL"])
+        query = f"SELECT rowkind, CAST(struct({listed}) AS STRING) FROM {{}} WHERE {where}"
+        said = query.format(CHANGES_OF.format(step.table, *changes))
+        self.counts.comparisons += 1
+        found = Counter(tuple(row) for row in self.spark.sql(said).collect())
+        shown = f"changes WHERE NOT (rowkind = '-U' AND '{changes[2]}' = 'diff')"  # $audit_log omits them
+        expected = Counter(tuple(row) for row in self.spark.sql(query.format(f"(SELECT * FROM {shown})")).collect())
+        if found == expected:
+            return None
+        detail = f"only SQL: {found - expected}\nonly the view: {expected - found}"
+        return Failure(ROWS, at, f"{said}\n-- after {step.statement()[:300]}", detail)
 
     def _texts_of(self, changes: pa.Table, name: str, listed: str) -> list[tuple[str, str]]:
         """Return the kind and the row as text of each change."""
