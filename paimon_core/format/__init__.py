@@ -4,7 +4,7 @@
 columns of its files. Every other list of formats derives from these two.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from paimon_core.errors import UnsupportedError
@@ -24,7 +24,9 @@ __all__ = [
     "FORMATS",
     "TEXT_FORMATS",
     "WRITABLE_FORMATS",
+    "check_options",
     "codec_fault",
+    "first_not_held",
     "format_named",
     "format_of",
 ]
@@ -77,7 +79,7 @@ def codec_fault(name: str, key: str, codec: str, options: Options) -> tuple[str,
         codec: the codec that it names.
         options: the options of the table. The format's own option takes precedence.
     """
-    found = FORMATS[name] if name in FORMATS else TEXT_FORMATS[name]
+    found = _class_of(name)
     if found.codec_option in options:
         key, codec = found.codec_option, options[found.codec_option]
     try:
@@ -85,3 +87,34 @@ def codec_fault(name: str, key: str, codec: str, options: Options) -> tuple[str,
     except UnsupportedError:
         return key, codec
     return None
+
+
+def check_options(name: str, options: Options) -> None:
+    """Raise InvalidInputError for a value with which files cannot be written, in an option of a format.
+
+    REQUIRES: ``name`` is in `WRITABLE_FORMATS`.
+    """
+    _class_of(name).check_options(options)
+
+
+def first_not_held(name: str, columns: Sequence[DataField]) -> DataField | None:
+    """Return the first column that files of a format cannot hold; `None`: they can hold all columns.
+
+    REQUIRES: ``name`` is in `WRITABLE_FORMATS`.
+    """
+    check = _class_of(name).check_column
+    if check is FileFormat.check_column:  # of the formats that hold all columns
+        return None
+    return next((column for column in columns if not _holds(check, column)), None)
+
+
+def _holds(check: Callable[[DataField], None], column: DataField) -> bool:
+    try:
+        check(column)
+    except UnsupportedError:
+        return False
+    return True
+
+
+def _class_of(name: str) -> FileFormat | type[CsvFormat] | type[JsonFormat]:
+    return FORMATS[name] if name in FORMATS else TEXT_FORMATS[name]

@@ -25,7 +25,6 @@ from paimon_core.format.file_format import FileFormat, FormatWriter, ReadRequest
 from paimon_core.format.text_lines import LineWriter, compression_suffix, joined_lines, line_blocks
 from paimon_core.format.text_values import check_storable, from_text, known_from_text, to_text
 from paimon_core.options.option import Options
-from paimon_core.options.parse import boolean
 from paimon_core.types.datatype import DataField
 
 _WRITE_ROWS = 1 << 14
@@ -60,7 +59,7 @@ class CsvLayout:
             options.get("csv.quote-character", '"'),
             options.get("csv.escape-character", "\\"),
             options.get("csv.null-literal", ""),
-            boolean(options.get("csv.include-header", "false")),
+            options.flag("csv.include-header"),
         )
         special = layout.special
         if any(len(c) != 1 or not c.isascii() or c in "\r\n\0" for c in special) or len(set(special)) < 3:
@@ -94,6 +93,16 @@ class CsvFormat(FileFormat):
     def of(columns: Sequence[DataField], options: Options) -> "CsvFormat":
         """Return the format of files that hold ``columns``, of a table with these options."""
         return CsvFormat(tuple(columns), CsvLayout.of(options))
+
+    @staticmethod
+    def check_options(options: Options) -> None:
+        """See `FileFormat.check_options`."""
+        CsvLayout.of(options)
+
+    @staticmethod
+    def check_column(column: DataField) -> None:
+        """See `FileFormat.check_column`."""
+        check_storable(column, "CSV", nested=False)
 
     @staticmethod
     def of_any_tool(columns: Sequence[DataField], options: Options) -> "CsvFormat":

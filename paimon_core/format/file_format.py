@@ -110,6 +110,14 @@ class FileFormat(ABC):
         """
         return name
 
+    @staticmethod  # noqa: B027 - most formats have no options of their own
+    def check_options(options: Options) -> None:
+        """Raise InvalidInputError for an option of this format with a value that files cannot be written with."""
+
+    @staticmethod  # noqa: B027 - most formats hold columns of all types
+    def check_column(column: DataField) -> None:
+        """Raise UnsupportedError for a column that files of this format cannot hold."""
+
     @abstractmethod
     def read(self, source: Any, request: ReadRequest) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a file as batches with exactly the fields of the request, in canonical Arrow types.

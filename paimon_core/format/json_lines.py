@@ -20,7 +20,6 @@ from paimon_core.format.python_rows import python_rows
 from paimon_core.format.text_lines import LineWriter, compression_suffix, count_lines, line_blocks
 from paimon_core.format.text_values import check_storable, from_text, known_from_text, text_type, to_text
 from paimon_core.options.option import Options
-from paimon_core.options.parse import boolean
 from paimon_core.types.datatype import ArrayType, DataField, DataType, MapType, RowType
 
 T = TypeVar("T")
@@ -48,9 +47,19 @@ class JsonFormat(FileFormat):
         return JsonFormat()
 
     @staticmethod
+    def check_options(options: Options) -> None:
+        """See `FileFormat.check_options`."""
+        JsonFormat.of((), options)
+
+    @staticmethod
+    def check_column(column: DataField) -> None:
+        """See `FileFormat.check_column`."""
+        check_storable(column, "JSON", nested=True)
+
+    @staticmethod
     def of_any_tool(columns: Sequence[DataField], options: Options) -> "JsonFormat":
         """Return the format of files of a format table; ``json.ignore-parse-errors`` decides about malformed lines."""
-        return replace(JsonFormat.of(columns, options), skips_malformed=_skips_malformed(options))
+        return replace(JsonFormat.of(columns, options), skips_malformed=options.flag("json.ignore-parse-errors"))
 
     def read(self, source: Any, request: ReadRequest) -> Iterator[pa.RecordBatch]:
         """See `FileFormat.read`."""
@@ -143,14 +152,6 @@ def _texts_if_valid(value: Any, t: DataType) -> Any:
     if isinstance(value, (dict, list)):
         return None
     return _TEXTS[value] if isinstance(value, bool) else value
-
-
-def _skips_malformed(options: Options) -> bool:
-    key = "json.ignore-parse-errors"
-    try:
-        return boolean(options.get(key, "false"))
-    except ValueError as error:
-        raise InvalidInputError(f"option {key!r} is {options[key]!r}: {error}") from error
 
 
 def _texts(value: Any, t: DataType) -> Any:

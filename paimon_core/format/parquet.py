@@ -25,7 +25,7 @@ from paimon_core.format.parquet_columns import paths_to_decode, schema_of
 from paimon_core.format.parquet_description import describe_parquet
 from paimon_core.format.parquet_probe import find_matches, groups_with_matches, probe_of
 from paimon_core.format.parquet_prune import row_groups_to_read
-from paimon_core.format.parquet_writer import ParquetFileWriter
+from paimon_core.format.parquet_writer import ENABLE_DICTIONARY, ParquetFileWriter
 from paimon_core.options.option import Options
 from paimon_core.types.arrow import arrow_field
 from paimon_core.types.datatype import DataField
@@ -51,6 +51,11 @@ class ParquetFormat(FileFormat):
     skips_rows = True
     codec_option = "parquet.compression"
     codec = staticmethod(parquet_codec)
+
+    @staticmethod
+    def check_options(options: Options) -> None:
+        """See `FileFormat.check_options`."""
+        options.flag(ENABLE_DICTIONARY, True)
 
     def read(self, source: Any, request: ReadRequest) -> Iterator[pa.RecordBatch]:
         """See `FileFormat.read`."""

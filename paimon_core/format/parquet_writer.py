@@ -17,7 +17,7 @@ from paimon_core.format.size import EncodedSize
 from paimon_core.memory import MemoryShares
 from paimon_core.options.file import FILE_BLOCK_SIZE, FILE_COMPRESSION_ZSTD_LEVEL
 from paimon_core.options.option import Options
-from paimon_core.options.parse import MAX_LONG, boolean
+from paimon_core.options.parse import MAX_LONG
 from paimon_core.types.arrow import arrow_schema, to_arrow
 from paimon_core.types.datatype import (
     INT,
@@ -36,6 +36,7 @@ from paimon_core.variant.columns import Shredding, shredded_rows
 from paimon_core.variant.layout import Layouts, stored_fields, without_times
 
 _FIRST_GROUP_BYTES, _FIRST_COLUMN_BYTES = 4 << 20, 64 << 10  # of the first row group; sizes double up to the limit
+ENABLE_DICTIONARY = "parquet.enable.dictionary"
 _ROW_GROUP_ROWS = 1 << 20
 _SORTED_GROUP_ROWS = 1 << 14  # in sorted files, so that a read of a key range skips most rows
 _SORTED_GROUP_BYTES = 1 << 19  # least Arrow memory, so that the fixed cost of a row group is small
@@ -112,8 +113,8 @@ class ParquetFileWriter(FormatWriter):
             "data_page_size": _PAGE_BYTES,
         }
         self._sorted = ordered or any(f.id == SEQUENCE_NUMBER.id for f in fields)
-        self._choose_dictionaries = "parquet.enable.dictionary" not in options
-        self._enabled = boolean(options.get("parquet.enable.dictionary", "true"))
+        self._choose_dictionaries = ENABLE_DICTIONARY not in options
+        self._enabled = options.flag(ENABLE_DICTIONARY, True)
         self._dictionaries: set[str] = set()  # paths
         self._writer: Any = None  # opened with the first rows, which decide the encodings
         self._sink = sink

@@ -16,7 +16,6 @@ from paimon_core.options import is_known
 from paimon_core.options.bucket import PARTITION_DEFAULT_NAME, PARTITION_LEGACY_NAME
 from paimon_core.options.file import DATA_FILE_PREFIX, FILE_FORMAT, METASTORE_PARTITIONED_TABLE, TARGET_FILE_SIZE
 from paimon_core.options.option import Options
-from paimon_core.options.parse import boolean
 from paimon_core.options.per_field import split_list
 from paimon_core.options.snapshot import DYNAMIC_PARTITION_OVERWRITE
 from paimon_core.schema.properties import check_table_options
@@ -114,12 +113,12 @@ class FormatTableSettings:
             found = next((given[other] for other in (key, *others) if other in given), None)
             if found is not None:
                 options[key] = found
-        if _flag(given, QUERY_AUTH):
+        if Options(given).flag(QUERY_AUTH):
             raise UnsupportedError(
                 f"format table {table} has {QUERY_AUTH!r} = 'true': rows and columns that a server hides are not "
                 "supported in format tables"
             )
-        only_values, implementation = _flag(given, _ONLY_VALUES), given.get(_IMPLEMENTATION, "paimon").lower()
+        only_values, implementation = Options(given).flag(_ONLY_VALUES), given.get(_IMPLEMENTATION, "paimon").lower()
         if implementation != "paimon" and not (implementation == "engine" and name in FORMATS):
             raise UnsupportedError(
                 f"format table {table} has {_IMPLEMENTATION!r} = {implementation!r}: Spark's own form of {name} files "
@@ -234,10 +233,3 @@ def _check_names(options: Mapping[str, str], format: str, table: str) -> None:
             raise UnsupportedError(
                 f"option {key!r} of format table {table} is not supported: remove it, or use another engine"
             )
-
-
-def _flag(options: Mapping[str, str], key: str) -> bool:
-    try:
-        return boolean(options.get(key, "false"))
-    except ValueError as error:
-        raise InvalidInputError(f"option {key!r} is {options[key]!r}: {error}") from error

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, Literal, TypeVar
 
 from paimon_core.errors import InvalidInputError
+from paimon_core.options.parse import boolean
 
 T = TypeVar("T")
 
@@ -114,6 +115,10 @@ class Options(Mapping[str, str]):
             return option.parse(text)
         except ValueError as error:
             raise InvalidInputError(f"option {key!r} is {text!r}: {error}") from error
+
+    def flag(self, key: str, default: bool = False) -> bool:
+        """Return a boolean option that has no declaration. Raises InvalidInputError as `value`."""
+        return self.value(Option(key, boolean, default, ""))
 
     def merged(self, other: Mapping[str, str | None]) -> "Options":
         """Return these options, overridden by others; `None` removes a key. Returns ``self`` if nothing changes."""

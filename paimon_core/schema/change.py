@@ -180,9 +180,9 @@ def apply(schema: TableSchema, changes: Iterable[SchemaChange], has_snapshots: b
         changes: the changes, in order.
         has_snapshots: True if the table has data.
 
-    Raises InvalidInputError for a change that breaks a rule, UnsupportedError for a change after which this engine
-    could no longer write to the table, NotFoundError for a column that does not exist, AlreadyExistsError for a name
-    that another column has.
+    Raises InvalidInputError for a change that breaks a rule, NotFoundError for a column that does not exist,
+    AlreadyExistsError for a name that another column has. Raises UnsupportedError for a change after which this engine
+    could no longer write to the table.
     """
     edit = _SchemaEdit(schema, has_snapshots)
     for change in changes:

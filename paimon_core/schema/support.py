@@ -12,7 +12,7 @@ from typing import Any
 
 from paimon_core.errors import UnsupportedError
 from paimon_core.fileindex import FILE_INDEXES
-from paimon_core.format import WRITABLE_FORMATS, codec_fault
+from paimon_core.format import WRITABLE_FORMATS, codec_fault, first_not_held
 from paimon_core.options import ALL_OPTIONS
 from paimon_core.options.file_index import split_index_option
 from paimon_core.options.option import Options
@@ -74,7 +74,7 @@ def check_writable(schema: TableSchema) -> None:
 def check_alterable(old: TableSchema, new: TableSchema) -> None:
     """Raise UnsupportedError naming the first missing feature that writes need after a change, but not before it.
 
-    So a table of another engine that needs such a feature can still be changed.
+    So a table of another engine that needs the feature already can still be changed.
     """
     for limit in LIMITS:
         if limit.write and (feature := limit.detect(new)) and limit.detect(old) is None:
@@ -152,6 +152,21 @@ def _format_of_some_files(schema: TableSchema) -> str | None:
     if _value(schema, changelog) not in (None, *WRITABLE_FORMATS):
         return _shown(changelog, schema.options[changelog])
     return None
+
+
+def _formats(schema: TableSchema) -> list[str]:
+    """Return the names of the formats of new files, without formats that this engine does not write."""
+    named = (_text(schema, "file.format"), *_value(schema, "file.format.per.level").values())
+    changelog = _value(schema, "changelog-file.format")
+    chosen = [name.lower() for name in (*named, changelog) if name]
+    return [name for name in dict.fromkeys(chosen) if name in WRITABLE_FORMATS]
+
+
+def _column_elsewhere(schema: TableSchema) -> str | None:
+    """Find a column that files of a format cannot hold."""
+    columns = [f for f in schema.fields if not is_blob_type(f.type)]
+    found = ((first_not_held(name, columns), name) for name in _formats(schema))
+    return next((f"column {f.name} of type {f.type} in {name} files" for f, name in found if f is not None), None)
 
 
 def _unknown_codec(schema: TableSchema) -> str | None:
@@ -268,6 +283,7 @@ LIMITS: tuple[Limit, ...] = (
     Limit(_is_not("type", "table"), "only tables of type 'table' are Paimon tables inside", read=True, write=True),
     Limit(_special_column, "its values cannot be represented", read=True, write=True),
     Limit(_variant_elsewhere, "only Parquet files hold variants", write=True),
+    Limit(_column_elsewhere, "its values cannot be restored from text", write=True),
     # merging
     Limit(
         _lookup_without_effect,

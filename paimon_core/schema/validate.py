@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from paimon_core.errors import InvalidInputError, PaimonError, nearest_name
 from paimon_core.fileindex.indexed_columns import indexed_columns
+from paimon_core.format import WRITABLE_FORMATS, check_options
 from paimon_core.format.blob_payload import check_map_keys
 from paimon_core.format.stats import parse_mode
 from paimon_core.merge import MERGE_ENGINES, engine_type, merge_engine
@@ -490,6 +491,8 @@ def _check_variants(schema: TableSchema) -> None:
 def _check_formats(schema: TableSchema) -> None:
     levels = split_list(schema.options.get("file.format.per.level", ""))
     formats = {_value(schema.options, "file.format"), *(item.partition(":")[2].strip() for item in levels)}
+    for name in {*map(str.lower, formats)} & {*WRITABLE_FORMATS}:
+        check_options(name, schema.options)
     if "avro" not in {str(name).lower() for name in formats}:
         return
     for field in schema.fields:

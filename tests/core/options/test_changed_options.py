@@ -25,6 +25,8 @@ OF_READS = ("scan.", "incremental-", "consumer-id", "partition.expiration-", "pa
 OTHERS = frozenset({"bucket", "lookup.cache-max-memory-size", "query-auth.enabled"})
 """Options after which a write needs an overwrite first, has too little memory, or reads need a server."""
 KEYS = sorted(key for key in ALL_OPTIONS if not key.startswith(OF_READS) and key not in OTHERS)
+OF_FILES = ("parquet.compression", "parquet.enable.dictionary")
+"""Options without declaration, which take some of the values."""
 COLUMNS = pa.schema([("id", pa.int32()), ("p", pa.date32()), ("q", pa.string()), ("c", pa.int32())])
 TABLES = {
     "append": Schema(COLUMNS, partition_keys=["p", "q"]),
@@ -41,8 +43,11 @@ def rows(ids: list[int], value: int) -> pa.Table:
     return pa.table(columns, schema=COLUMNS)
 
 
-def values_of(option: Option) -> list[str]:
+def values_of(key: str) -> list[str]:
     """Return texts of values other than the default."""
+    if key in OF_FILES:
+        return ["true", "false", "x", "zstd"]
+    option: Option = ALL_OPTIONS[key]
     chosen: dict[str, str] = {}
     for text in VALUES:
         try:
@@ -90,9 +95,9 @@ def expected(tables) -> dict[str, list[list[dict]]]:
 
 @pytest.mark.cases(20)
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("key", [*KEYS, *OF_FILES])
 def test_rows_stay(tables, expected, key):
-    for text in values_of(ALL_OPTIONS[key]):
+    for text in values_of(key):
         for name in TABLES:
             path = tables(name)
             try:

@@ -205,10 +205,30 @@ def test_writable_formats_are_every_registered_format():
     assert set(WRITABLE_FORMATS) == {*FORMATS, *TEXT_FORMATS}
 
 
-def test_change_must_not_need_what_is_missing():
+def test_change_that_needs_missing_feature_is_refused():
     plain, unsupported = schema({}), schema({"vector-field": "v"})
     with pytest.raises(UnsupportedError, match="could no longer be written: option 'vector-field' = 'v'"):
         check_alterable(plain, unsupported)
     check_alterable(unsupported, unsupported)
     check_alterable(unsupported, plain)
     check_alterable(plain, schema({"query-auth.enabled": "true"}))  # of a server that other readers ask
+
+
+@pytest.mark.parametrize(
+    ("file_format", "type_text", "is_held"),
+    [
+        ("csv", "INT", True),
+        ("csv", "ARRAY<INT>", False),
+        ("csv", "TIMESTAMP_LTZ(6)", False),
+        ("json", "ARRAY<INT>", True),
+        ("json", "ARRAY<TIMESTAMP_LTZ(6)>", False),
+        ("parquet", "ARRAY<TIMESTAMP_LTZ(6)>", True),
+    ],
+)
+@pytest.mark.parametrize("option", ["file.format", "changelog-file.format"])
+def test_columns_must_have_texts_in_files_of_texts(file_format, type_text, is_held, option):
+    table = schema({option: file_format}, keys=(), extra=type_text)
+    check_readable(table)
+    message = refused(check_writable, table)
+    assert (message is None) == is_held
+    assert is_held or f"column x of type {parse_type(type_text)} in {file_format} files" in message
