@@ -21,6 +21,7 @@ from paimon_core.schema.blob_columns import in_managed_files, managed_blob_fault
 from paimon_core.schema.iceberg import not_describable
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.datatype import (
+    BINARY_ROOTS,
     ArrayType,
     AtomicType,
     DataField,
@@ -144,6 +145,14 @@ def _cross_partition(schema: TableSchema) -> str | None:
     return "a primary key that lacks a partition column" if schema.is_cross_partition and schema.bucket != -1 else None
 
 
+def _binary_partition(schema: TableSchema) -> str | None:
+    """Find a partition column whose legacy directory names do not contain its values."""
+    names = schema.partition_keys if _value(schema, "partition.legacy-name") else ()
+    types = ((name, schema.field(name).type) for name in names)
+    found = (f"partition column {name} of type {t}" for name, t in types if getattr(t, "root", "") in BINARY_ROOTS)
+    return next(found, None)
+
+
 def _format_of_some_files(schema: TableSchema) -> str | None:
     """Find an unsupported format of a level or of changelog files."""
     level, changelog = "file.format.per.level", "changelog-file.format"
@@ -212,7 +221,7 @@ def _special_column(schema: TableSchema) -> str | None:
     """Find a column, or a part of a column, of an unsupported type. Columns of blobs are supported."""
     with_blobs = schema.primary_keys or _on("data-evolution.enabled")(schema) is not None
     fields = tuple(f for f in schema.fields if not (with_blobs and is_blob_type(f.type)))
-    special = ((path, t) for path, t in _types(fields) if _is_special(t))
+    special = ((path, t) for path, t in types_in(fields) if _is_special(t))
     return next((f"column {path} of type {t}" for path, t in special), None)
 
 
@@ -242,7 +251,7 @@ def _variant_elsewhere(schema: TableSchema) -> str | None:
     """Find a VARIANT column in a table with a file format other than Parquet."""
     per_level = schema.options.value(ALL_OPTIONS["file.format.per.level"]).values()
     other_formats = {name.lower() for name in (_text(schema, "file.format"), *per_level)} - {"parquet"}
-    variants = (path for path, t in _types(schema.fields) if isinstance(t, AtomicType) and t.root == "VARIANT")
+    variants = (path for path, t in types_in(schema.fields) if isinstance(t, AtomicType) and t.root == "VARIANT")
     column = next(variants, None)
     return (
         f"column {column} of type VARIANT in {min(other_formats)} files"
@@ -255,7 +264,8 @@ def _is_special(t: DataType) -> bool:
     return isinstance(t, VectorType) or (isinstance(t, AtomicType) and t.root in _SPECIAL_ROOTS)
 
 
-def _types(fields: tuple[DataField, ...], prefix: str = "") -> Iterator[tuple[str, DataType]]:
+def types_in(fields: tuple[DataField, ...], prefix: str = "") -> Iterator[tuple[str, DataType]]:
+    """Yield the path and the type of all columns, and of all parts of nested columns."""
     for field in fields:
         yield from _parts(field.type, prefix + field.name)
 
@@ -264,7 +274,7 @@ def _parts(t: DataType, path: str) -> Iterator[tuple[str, DataType]]:
     yield path, t
     match t:
         case RowType():
-            yield from _types(t.fields, path + ".")
+            yield from types_in(t.fields, path + ".")
         case ArrayType() | MultisetType():
             yield from _parts(t.element, path + ".element")
         case MapType():
@@ -303,7 +313,13 @@ LIMITS: tuple[Limit, ...] = (
     ),
     Limit(_on("pk-clustering-override"), "files are not sorted by key", read=True, write=True),
     Limit(_on("primary-key.nullable"), "new keys must be NOT NULL", write=True),
-    # buckets
+    # partitions and buckets
+    Limit(
+        _binary_partition,
+        "the names of its directories would not contain the values: set 'partition.legacy-name' to 'false'",
+        write=True,
+        problem="is not supported",
+    ),
     Limit(_merge_on_read, "only rows already in their bucket can be shown", read=True),
     Limit(_cross_partition, "two partitions could get the same key; 'bucket' = '-1' prevents this", write=True),
     # columns and rows outside of the data files

@@ -28,7 +28,7 @@ from paimon_core.schema.mutability import check_change
 from paimon_core.schema.properties import check_table_options
 from paimon_core.schema.references import columns_in
 from paimon_core.schema.schema import Schema
-from paimon_core.schema.support import QUERY_AUTH
+from paimon_core.schema.support import QUERY_AUTH, types_in
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.arrow import assign_ids
 from paimon_core.types.datatype import (
@@ -38,6 +38,7 @@ from paimon_core.types.datatype import (
     DataField,
     DataType,
     MapType,
+    RowType,
     is_blob_type,
     is_nested,
     with_nullable,
@@ -490,15 +491,15 @@ def _check_variants(schema: TableSchema) -> None:
 
 def _check_formats(schema: TableSchema) -> None:
     levels = split_list(schema.options.get("file.format.per.level", ""))
-    formats = {_value(schema.options, "file.format"), *(item.partition(":")[2].strip() for item in levels)}
-    for name in {*map(str.lower, formats)} & {*WRITABLE_FORMATS}:
+    named = (_value(schema.options, "file.format"), *(item.partition(":")[2].strip() for item in levels))
+    formats = {str(name).lower() for name in named}
+    for name in formats & {*WRITABLE_FORMATS}:
         check_options(name, schema.options)
-    if "avro" not in {str(name).lower() for name in formats}:
-        return
-    for field in schema.fields:
-        t = field.type
-        if isinstance(t, AtomicType) and t.root.startswith("TIMESTAMP") and (t.precision or 0) > 6:
-            raise InvalidInputError(f"column {field.name!r} is {t}, but avro files store at most TIMESTAMP(6)")
+    for path, t in types_in(schema.fields):
+        if "avro" in formats and isinstance(t, AtomicType) and t.root[:9] == "TIMESTAMP" and (t.precision or 0) > 6:
+            raise InvalidInputError(f"column {path!r} is {t}, but avro files store at most TIMESTAMP(6)")
+        if "parquet" in formats and isinstance(t, RowType) and not t.fields:
+            raise InvalidInputError(f"column {path!r} is {t}, but parquet files store no rows without fields")
 
 
 def _check_stats_modes(schema: TableSchema) -> None:

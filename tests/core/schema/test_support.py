@@ -174,6 +174,14 @@ def test_variants_are_stored_in_parquet_files_only(type_text):
         check_readable(schema(options, extra=type_text))
 
 
+def test_directories_of_binary_partitions_need_other_names():
+    for type_text in ("BYTES", "BINARY(3)", "VARBINARY(5)"):
+        with pytest.raises(UnsupportedError, match=r"partition column x of type .*'partition.legacy-name' to 'false'"):
+            check_writable(schema(keys=(), partitions=["x"], extra=type_text))
+        check_writable(schema({"partition.legacy-name": "false"}, keys=(), partitions=["x"], extra=type_text))
+        check_readable(schema(keys=(), partitions=["x"], extra=type_text))
+
+
 def test_blobs_are_read_and_written_in_files_of_their_own_only():
     evolving = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
     for options in ({**evolving, "blob-field": "x"}, evolving):

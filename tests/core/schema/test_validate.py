@@ -149,6 +149,8 @@ REFUSED = [
     ([], [], {"manifest-sort.enabled": "true"}, COLUMNS, "manifest-sort"),
     ([], [], {"file.format": "avro"}, COLUMNS, "'ts' is TIMESTAMP.9"),
     (PK, [], {"file.format.per.level": "0:avro"}, COLUMNS, "'ts' is TIMESTAMP.9"),
+    ([], [], {"file.format": "avro"}, {"m": "MAP<INT, ROW<t TIMESTAMP(9)>>"}, "'m.value.t' is TIMESTAMP.9"),
+    ([], [], {}, {"k": "INT", "a": "ARRAY<ROW<>>"}, "'a.element' is ROW<>, but parquet files store no rows without"),
 ]
 
 
