@@ -186,8 +186,9 @@ def _unknown_codec(schema: TableSchema) -> str | None:
     uses += [("file.compression.per.level", codec, formats.get(level, main)) for level, codec in codecs]
     changelog = "changelog-file.compression"
     uses += [(changelog, _value(schema, changelog), _value(schema, "changelog-file.format") or main)]
-    known = [(key, codec, name.lower()) for key, codec, name in uses if codec and name.lower() in WRITABLE_FORMATS]
-    faults = ((codec_fault(name, key, codec, schema.options), name) for key, codec, name in known)
+    known = [(key, codec, name.lower()) for key, codec, name in uses if codec is not None]
+    written = [use for use in known if use[2] in WRITABLE_FORMATS]
+    faults = ((codec_fault(name, key, codec, schema.options), name) for key, codec, name in written)
     manifest = "manifest.compression"
     of_manifests = codec_fault("avro", manifest, _value(schema, manifest), Options({}))
     found = (f"{_shown(*fault)} for {name} files" for fault, name in (*faults, (of_manifests, "avro")) if fault)

@@ -105,6 +105,7 @@ ON_ANY = [
     ({"changelog-file.format": "lance"}, False, True),
     ({"changelog-file.format": " ORC "}, False, False),
     ({"file.compression": "lzo"}, False, True),
+    ({"file.compression": ""}, False, True),
     ({"file.compression": "LZ4"}, False, False),
     ({"file.compression": "lz4", "file.format": "avro"}, False, True),
     ({"file.compression": "lz4", "avro.codec": "snappy", "file.format": "avro"}, False, False),
