@@ -2,7 +2,8 @@
 
 import pytest
 
-from paimon_core.errors import UnsupportedError
+from paimon_core import SetOption
+from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.types.parse import parse_type
 from tests.conformance.compare import same
 from tests.conformance.domain import ATOMIC, value
@@ -94,6 +95,19 @@ def test_odd_partition_names(judge, name, default):
         actual = table.our_rows(table.fields_at(), filter=f"p = '{quoted}'")
         assert len(actual) == 2, p
         same(actual, [row for row in table.agree() if row[1] == p], f"{name} p = {p!r}")
+
+
+@pytest.mark.parametrize(("key", "value"), [("partition.legacy-name", "false"), ("partition.default-name", "none")])
+def test_java_loses_files_when_names_of_directories_change(judge, name, key, value):
+    table = made(judge, name, [["id", "INT"], ["p", "DATE"]], partition_keys=["p"])
+    table.java("write", rows=[{"id": 1, "p": "2024-01-01"}, {"id": 2, "p": None}])
+    rows = table.agree()
+    with pytest.raises(InvalidInputError, match="the meaning or the paths of its files"):
+        table.ours().alter([SetOption(key, value)])
+    same(table.agree(), rows, name)
+    table.java("alter_table", changes=[{"op": "set_option", "key": key, "value": value}])
+    with pytest.raises(JudgeError, match="FileNotFound"):
+        table.java("read")
 
 
 @pytest.mark.parametrize("text", [t for t in ATOMIC if t != "BOOLEAN"])
