@@ -1,11 +1,17 @@
-"""The memory of one read, one writer or one task, divided among its consumers (decision 41)"""
+"""The memory of one read, one writer or one task, divided among its consumers (decision 41), and bounded caches."""
 
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Generic, TypeVar
 
 from paimon_core.options.lsm import LOOKUP_CACHE_MAX_MEMORY_SIZE, MEMORY_LIMIT, WRITE_BUFFER_SIZE
 from paimon_core.options.option import Options
 
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
 _MIB = 1 << 20
 _LEAST = 1 << 16  # of any share: smaller steps cost more than their rows
 
@@ -91,3 +97,54 @@ def _shares(limit: int | None, write_buffer: int | None, lookup_cache: int | Non
         dense_keys=share(of.dense_keys, 8),
         threads=None if limit is None else 1,
     )
+
+
+class LruCache(Generic[K, V]):
+    """The values that were used last, by key, within a limit of their sizes. Thread-safe."""
+
+    def __init__(self, most: int, size_of: Callable[[V], int], most_of_one: int | None = None) -> None:
+        """Create an empty cache.
+
+        Args:
+            most: the limit of the sizes of all values.
+            size_of: returns the size of a value, always the same.
+            most_of_one: the size of the largest value that is cached; `None`: ``most``.
+        """
+        self._most, self._size_of, self._size = most, size_of, 0
+        self._most_of_one = most if most_of_one is None else min(most, most_of_one)
+        self._values: OrderedDict[K, V] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @property
+    def size(self) -> int:
+        """The sizes of the cached values, in all."""
+        return self._size
+
+    def get(self, key: K) -> V | None:
+        """Return the value of a key; `None`: it is not cached."""
+        with self._lock:
+            value = self._values.get(key)
+            if value is not None:
+                self._values.move_to_end(key)
+            return value
+
+    def put(self, key: K, value: V) -> None:
+        """Cache a value that is not too large, and remove the values used longest ago beyond the limit."""
+        size = self._size_of(value)
+        if size > self._most_of_one:
+            return
+        with self._lock:
+            self._remove(key)
+            self._values[key] = value
+            self._size += size
+            while self._size > self._most:
+                self._size -= self._size_of(self._values.popitem(last=False)[1])
+
+    def forget(self, key: K) -> None:
+        """Remove the value of a key, if it is cached."""
+        with self._lock:
+            self._remove(key)
+
+    def _remove(self, key: K) -> None:
+        if key in self._values:
+            self._size -= self._size_of(self._values.pop(key))

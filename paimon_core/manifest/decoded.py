@@ -1,10 +1,10 @@
 """A cache of decoded metadata: a table is planned again and again, and most of its manifests do not change."""
 
 import hashlib
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
+
+from paimon_core.memory import LruCache
 
 T = TypeVar("T")
 MAX_ENTRIES = 20_000
@@ -24,9 +24,8 @@ class DecodedFiles(Generic[T]):
             most: the limit of entries, or of their kilobytes.
             kilobytes: returns the size of an entry, at least 1; `None`: all entries are small.
         """
-        self._most, self._held, self._kilobytes = most, 0, kilobytes
-        self._entries: OrderedDict[tuple[bytes, bool], tuple[Sequence[T], int]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._kilobytes = kilobytes
+        self._entries = LruCache[tuple[bytes, bool], tuple[Sequence[T], int]](most, lambda sized: sized[1])
 
     def get(self, data: bytes, with_stats: bool, decode: Callable[[], list[T]]) -> list[T]:
         """Return the entries of a file.
@@ -37,23 +36,10 @@ class DecodedFiles(Generic[T]):
             decode: a function that returns the entries if they are not cached.
         """
         key = hashlib.blake2b(data, digest_size=16).digest(), with_stats
-        with self._lock:
-            cached = self._entries.get(key)
-            if cached is not None:
-                self._entries.move_to_end(key)
+        cached = self._entries.get(key)
         if cached is not None:
             return list(cached[0])
         entries = decode()
         size = len(entries) if self._kilobytes is None else sum(map(self._kilobytes, entries))
-        if size <= self._most:
-            self._add(key, tuple(entries), size)
+        self._entries.put(key, (tuple(entries), size))
         return entries
-
-    def _add(self, key: tuple[bytes, bool], entries: Sequence[T], size: int) -> None:
-        with self._lock:
-            if key not in self._entries:
-                self._entries[key] = entries, size
-                self._held += size
-            while self._held > self._most:
-                _, (_, oldest) = self._entries.popitem(last=False)
-                self._held -= oldest

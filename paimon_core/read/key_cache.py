@@ -1,21 +1,20 @@
 """A bounded cache of decoded keys of data files, and the search for keys in them."""
 
-from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_core.memory import LruCache
 from paimon_core.types.float_order import in_key_order
 from paimon_core.types.sorted_values import dense_ranks
 
 Positions = npt.NDArray[np.int64]
 
 
-class KeyCache:
+class KeyCache(LruCache[Hashable, pa.Table]):
     """A thread-safe LRU cache of up to ``bound`` bytes.
 
     A value holds the key columns of a data file in row order, by file. For a small file it holds all requested columns,
@@ -23,32 +22,7 @@ class KeyCache:
     """
 
     def __init__(self, bound: int) -> None:
-        self._bound, self._size = bound, 0
-        self._tables: OrderedDict[Hashable, pa.Table] = OrderedDict()
-        self._lock = Lock()
-
-    @property
-    def size(self) -> int:
-        """Bytes of the cached tables."""
-        return self._size
-
-    def get(self, file: Hashable) -> pa.Table | None:
-        """Return the keys of a file; `None`: they are not cached."""
-        with self._lock:
-            if file in self._tables:
-                self._tables.move_to_end(file)
-            return self._tables.get(file)
-
-    def put(self, file: Hashable, keys: pa.Table) -> None:
-        """Add the keys of a file, unless they are larger than the bound."""
-        size = keys.nbytes
-        with self._lock:
-            if size > self._bound or file in self._tables:
-                return
-            self._tables[file] = keys
-            self._size += size
-            while self._size > self._bound:
-                self._size -= self._tables.popitem(last=False)[1].nbytes
+        super().__init__(bound, lambda keys: keys.nbytes)
 
 
 def group_codes(rows: pa.Table, names: Sequence[str]) -> tuple[Positions, Positions]:

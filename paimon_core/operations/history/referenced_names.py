@@ -344,7 +344,7 @@ class ReferencedNames:
                 else:
                     self._entries[name] = names
                     if self.remembered is not None:
-                        self.remembered.add(self._key(name, size), (names.hashes, names.signs))
+                        self.remembered.put(self._key(name, size), (names.hashes, names.signs))
         return missing
 
     def _is_known(self, meta: ManifestFileMeta) -> bool:

@@ -116,12 +116,12 @@ def test_remembered_names_are_bounded_and_the_latest_used():
     names = RememberedNames(most=10_000)
     one = np.zeros(10, np.uint64), np.zeros(10, np.int8)
     for number in range(100):
-        names.add(("io", f"m{number}", 1), one)
+        names.put(("io", f"m{number}", 1), one)
         assert names.get(("io", "m0", 1)) is one
     kept = [number for number in range(100) if names.get(("io", f"m{number}", 1))]
     assert len(kept) == 10_000 // 590
     assert kept[1:] == [*range(100 - len(kept) + 1, 100)]
-    names.add(("io", "large", 1), (np.zeros(200, np.uint64), np.zeros(200, np.int8)))
+    names.put(("io", "large", 1), (np.zeros(200, np.uint64), np.zeros(200, np.int8)))
     assert names.get(("io", "large", 1)) is None
     assert names.get(("io", "m99", 2)) is None
 
