@@ -343,6 +343,20 @@ REFUSED = {
         ({"changelog-producer": "input"}, "MAP<INT NOT NULL, BLOB>"),
     ],
     "column of type VARIANT": [({"file.format": "orc"}, "VARIANT"), ({"file.format.per.level": "5:avro"}, "VARIANT")],
+    "column whose values text": [
+        ({"file.format": "json"}, "TIMESTAMP_LTZ(6)"),
+        ({"changelog-file.format": "csv"}, "ARRAY<INT>"),
+    ],
+    "partition column of a binary type": [({"partition.legacy-name": "true"}, "BYTES")],
+    "a codec": [
+        {"file.compression": "x"},
+        {"file.compression.per.level": "0:x"},
+        {"changelog-file.compression": "x"},
+        {"manifest.compression": "x"},
+        {"parquet.compression": "x"},
+        {"orc.compress": "x", "file.format": "orc"},
+        {"avro.codec": "x", "file.format": "avro"},
+    ],
     "`force-lookup`": [{"force-lookup": "true", "changelog-producer": "full-compaction"}],
     "`write.sequence-number-init-mode`": [{"write.sequence-number-init-mode": "snapshot"}],
     "`postpone.merge-on-read`": [{"postpone.merge-on-read": "true", "bucket": "-2"}],
@@ -378,13 +392,14 @@ def refused_by(row):
     """Schemas with what a row of 16.1 is about; options that the row only names are switched on."""
     part = row["Part of the schema"]
     cases = next((cases for start, cases in REFUSED.items() if part.startswith(start)), [])
-    shown = {name for case in cases if isinstance(case, dict) for name in case}
+    given = [case[0] if isinstance(case, tuple) else case for case in cases]
+    shown = {name for options in given if isinstance(options, dict) for name in options}
     cases = [*cases, *({name: "true"} for name in quoted(part) if name in ALL_OPTIONS and name not in shown)]
     for case in cases:
         options, kind = case if isinstance(case, tuple) else (case, "STRING") if isinstance(case, dict) else ({}, case)
         types = {"k": "INT NOT NULL", "p": "INT", "v": kind}
         columns = tuple(DataField(i, name, parse_type(t)) for i, (name, t) in enumerate(types.items()))
-        partitions = ("p",) if part.startswith("cross-partition") else ()
+        partitions = {"cross-partition key": ("p",), "partition column of": ("v",)}.get(part[:19], ())
         yield TableSchema(0, columns, 2, partitions, ("k",), Options(options))
 
 
