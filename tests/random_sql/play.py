@@ -18,6 +18,7 @@ from paimon_core import Table
 from paimon_core.errors import UnsupportedError
 from paimon_core.snapshot.snapshot import CommitKind
 from paimon_spark.sql.session_options import MASK_MEMORY, MASK_ROWS, NATIVE_READS
+from tests.random_sql.copies import Copies
 from tests.random_sql.model import Refused, SparkModel, Undefined, model_of
 from tests.random_sql.program import MARK, Program, Step, on_tables
 
@@ -88,6 +89,7 @@ class Counts:
     errors: int = 0
     refused: int = 0
     undefined: int = 0
+    copies: int = 0
 
 
 @contextmanager
@@ -125,6 +127,7 @@ class Player:
         self.row_ids: dict[str, dict[int, int]] = {}
         self.states: dict[str, _State] = {}
         self.model = SparkModel(spark)
+        self.copies = Copies(spark, program.seed)
 
     def run(self) -> Failure | None:
         """Run the program in the current database, and return the first difference."""
@@ -141,6 +144,7 @@ class Player:
                     if failure is not None:
                         return failure
             finally:
+                self.copies.close()
                 self.model.drop()
         return None
 
@@ -256,13 +260,13 @@ class Player:
         state = _State(columns, snapshot.id, Counter(row[0] for row in texts.collect()))
         before = self.states.get(step.table)
         self.states[step.table] = state
+        if failure := self._copied(at, step, table, state):
+            return failure
         ids = {one.id for one in table.snapshots()}
         if before is None or before.columns != columns or before.snapshot not in ids or before.snapshot >= snapshot.id:
             return None
-        options = table.schema.options
-        looked_up = options.get("changelog-producer") == "lookup" and options.get("write-only", "false") == "false"
         kinds = [one.commit_kind for one in table.snapshots() if one.id > before.snapshot]
-        modes = ["diff"] + ["changelog"] * (looked_up and CommitKind.OVERWRITE not in kinds)
+        modes = ["diff"] + ["changelog"] * (_looks_up(table) and CommitKind.OVERWRITE not in kinds)
         for mode in modes:
             self.counts.comparisons += 1
             said = f"Table.open({step.table}).changes({before.snapshot}, {snapshot.id}, {mode!r})"
@@ -282,6 +286,22 @@ class Player:
             if pairs and (failure := self._changes_by_sql(at, step, (before.snapshot, snapshot.id, mode), listed)):
                 return failure
         return None
+
+    def _copied(self, at: int, step: Step, table: Table, state: _State) -> Failure | None:
+        """Compare a copy that streams have written with the rows of the table."""
+        if table.schema.primary_keys and not _looks_up(table):  # no changelog, or one without old rows
+            return None
+        said = f"-- a stream copies {step.table} after {step.statement()[:300]}"
+        try:
+            rows = self.copies.follow(table, state.columns, state.rows)
+        except Exception as error:
+            return Failure(UNEXPECTED, at, said, described(error))
+        if rows is None:
+            return None
+        self.counts.comparisons += 1
+        self.counts.copies += 1
+        detail = f"only the copy: {rows - state.rows}\nonly the table: {state.rows - rows}"
+        return None if rows == state.rows else Failure(ROWS, at, said, detail)
 
     def _changes_by_sql(self, at: int, step: Step, changes: tuple[int, int, str], listed: str) -> Failure | None:
         """Compare the changes that SQL shows in the rows of a filter with the changes in the view of `_texts_of`."""
@@ -379,6 +399,12 @@ class Player:
             found = self.spark.sql(as_texts).collect()
         rows = sorted(repr(tuple(row)) for row in found)
         return [row.replace("-0.0", "0.0") for row in rows] if zeros else rows
+
+
+def _looks_up(table: Table) -> bool:
+    """Return True if each commit looks up what it changes, and writes a changelog."""
+    options = table.schema.options
+    return options.get("changelog-producer") == "lookup" and options.get("write-only", "false") == "false"
 
 
 def _without_offsets(table: pa.Table) -> pa.Table:
