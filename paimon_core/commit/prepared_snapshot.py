@@ -8,6 +8,7 @@ from typing import Final
 
 from paimon_core.commit.changes import Changes
 from paimon_core.commit.index_changes import apply_indexes
+from paimon_core.commit.read_rules import check_rules
 from paimon_core.commit.row_tracking import with_row_ids
 from paimon_core.commit.schema_check import current_schema_id
 from paimon_core.datafile.deletion_vectors import read_entries, single_index_per_bucket, write_vectors
@@ -67,7 +68,7 @@ def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, ide
 
     Order of writes: manifests, then the lists that name them; on stores of high latency, at the same time. Cost: two
     list reads and a constant number of writes for any table size, plus the merging of manifests when it is due. Raises
-    as `current_schema_id` does. After an error the written files are deleted.
+    as `current_schema_id` and `check_rules` do. After an error the written files are deleted.
     """
     manifests = store.manifests
     base_files: list[str] = []
@@ -78,6 +79,7 @@ def write_attempt(store: FileStore, base: Snapshot | None, changes: Changes, ide
     changes, next_row_id = with_row_ids(store.options, changes, snapshot_id, base.next_row_id if base else 0)
     try:
         schema_id = current_schema_id(store)
+        check_rules(store, base, schema_id)
         with manifests.together():
             metas: list[ManifestFileMeta] = []
             corrections = changes.corrections

@@ -10,7 +10,7 @@ from itertools import takewhile
 from paimon_core.lsm.levels import Levels
 from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.manifest.data_file import DataFileMeta
-from paimon_core.merge import engine_type
+from paimon_core.merge import engine_type, needs_lookup
 from paimon_core.options.lsm import (
     COMPACTION_FORCE_REWRITE_ALL_FILES,
     COMPACTION_FORCE_UP_LEVEL_0,
@@ -22,14 +22,12 @@ from paimon_core.options.lsm import (
     COMPACTION_OPTIMIZATION_INTERVAL,
     COMPACTION_SIZE_RATIO,
     COMPACTION_TOTAL_SIZE_THRESHOLD,
-    FORCE_LOOKUP,
     LOOKUP_COMPACT,
     LOOKUP_COMPACT_MAX_INTERVAL,
     NUM_LEVELS,
     NUM_SORTED_RUN_COMPACTION_TRIGGER,
     NUM_SORTED_RUN_STOP_TRIGGER,
 )
-from paimon_core.options.merge import CHANGELOG_PRODUCER, DELETION_VECTORS_ENABLED
 from paimon_core.options.option import Options
 
 _HOUR = 3_600_000
@@ -230,16 +228,6 @@ def stop_trigger(options: Options) -> int:
     """Return the number of sorted runs above which a writer must compact."""
     trigger, configured = options.value(NUM_SORTED_RUN_COMPACTION_TRIGGER), options.value(NUM_SORTED_RUN_STOP_TRIGGER)
     return int(trigger + 3 if configured is None else max(trigger, configured))
-
-
-def needs_lookup(options: Options) -> bool:
-    """Return True for a table with lookups: compactions read the rows that higher levels hold of keys from level 0."""
-    return bool(
-        engine_type(options).skips_level_0
-        or options.value(CHANGELOG_PRODUCER) == "lookup"
-        or options.value(DELETION_VECTORS_ENABLED)
-        or options.value(FORCE_LOOKUP)
-    )
 
 
 def _calls_between_forced(options: Options) -> int:

@@ -11,11 +11,12 @@ from paimon_core.merge.deduplicate import DEDUPLICATE
 from paimon_core.merge.engine import EngineType, KeyMove, MergeEngine
 from paimon_core.merge.first_row import FIRST_ROW
 from paimon_core.merge.partial_update import PARTIAL_UPDATE
-from paimon_core.options.merge import MERGE_ENGINE
+from paimon_core.options.lsm import FORCE_LOOKUP
+from paimon_core.options.merge import CHANGELOG_PRODUCER, DELETION_VECTORS_ENABLED, MERGE_ENGINE
 from paimon_core.options.option import Options
 from paimon_core.types.datatype import DataField
 
-__all__ = ["MERGE_ENGINES", "EngineType", "KeyMove", "MergeEngine", "engine_type", "merge_engine"]
+__all__ = ["MERGE_ENGINES", "EngineType", "KeyMove", "MergeEngine", "engine_type", "merge_engine", "needs_lookup"]
 
 MERGE_ENGINES: Mapping[str, EngineType] = {
     engine.name: engine for engine in (DEDUPLICATE, PARTIAL_UPDATE, AGGREGATION, FIRST_ROW)
@@ -25,6 +26,16 @@ MERGE_ENGINES: Mapping[str, EngineType] = {
 def engine_type(options: Options) -> EngineType:
     """Return the facts of the merge engine that a table's options name. InvalidInputError for an unknown name."""
     return MERGE_ENGINES[options.value(MERGE_ENGINE)]
+
+
+def needs_lookup(options: Options) -> bool:
+    """Return True for a table with lookups: compactions read the rows that higher levels hold of keys from level 0."""
+    return bool(
+        engine_type(options).skips_level_0
+        or options.value(CHANGELOG_PRODUCER) == "lookup"
+        or options.value(DELETION_VECTORS_ENABLED)
+        or options.value(FORCE_LOOKUP)
+    )
 
 
 def merge_engine(options: Options, fields: Sequence[DataField], key: Collection[str]) -> MergeEngine:

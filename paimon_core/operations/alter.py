@@ -1,12 +1,13 @@
 """Schema changes that the rows of a table allow."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from paimon_core.commit.read_rules import committed_with, why_other_rows
 from paimon_core.errors import InvalidInputError
-from paimon_core.manifest.index_entry import DELETION_VECTORS
 from paimon_core.options.merge import DELETION_VECTORS_ENABLED
-from paimon_core.options.option import Options
 from paimon_core.schema.change import RemoveOption, SchemaChange, SetOption
+from paimon_core.schema.mutability import check_change
+from paimon_core.schema.read_rules import READ_RULES, changed_rule
 from paimon_core.schema.schemas import Changes
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.store.file_store import FileStore
@@ -15,53 +16,57 @@ from paimon_core.store.file_store import FileStore
 def alter(store: FileStore, changes: Changes) -> FileStore:
     """Apply schema changes, all or none, and return the table with its new schema.
 
-    Raises as `Schemas.apply`, and InvalidInputError for a change that turns ``deletion-vectors.enabled`` off while the
-    newest snapshot has deletion vectors: readers of every engine would then show their rows again. A commit of vectors
-    at the same time either sees the new schema (`commit.schema_check.keep_vectors_on`), or is seen here, and the option
-    is turned on again.
+    Raises as `Schemas.apply`, and InvalidInputError for a change of an option in `READ_RULES` under which the newest
+    snapshot may have other rows: in all engines, its deleted rows could return, or values be lost or added twice. A
+    commit of deletion vectors at the same time either sees the new schema (`commit.schema_check.keep_vectors_on`), or
+    is seen here, and the option is turned on again. After any other commit at the same time, the next commit is refused
+    if its base has other rows (`commit.read_rules.check_rules`).
     """
     turned_off = False
 
     def checked(schema: TableSchema) -> Sequence[SchemaChange]:
         nonlocal turned_off
         made = changes(schema) if callable(changes) else changes
-        turned_off = any(map(_turns_vectors_off, made)) and schema.options.value(DELETION_VECTORS_ENABLED)
-        if turned_off:
-            _check_no_vectors(store)
+        after = _with_rules(store, schema, made)
+        turned_off = changed_rule(schema, after) == DELETION_VECTORS_ENABLED.key and not _has_vectors(after)
+        _check(store, schema, after)
         return made
 
     # A function that returns no change publishes nothing, but an empty list publishes a version.
     altered = store.alter(checked if callable(changes) or changes else changes)
     if turned_off:
         try:
-            _check_no_vectors(store)
+            _check(store, altered.schema.copy({DELETION_VECTORS_ENABLED.key: "true"}), altered.schema)
         except Exception:  # also if the store does not answer
             store.alter([SetOption(DELETION_VECTORS_ENABLED.key, "true")])
             raise
     return altered
 
 
-def _turns_vectors_off(change: SchemaChange) -> bool:
-    """Return True if a change turns ``deletion-vectors.enabled`` off, or leaves it off."""
-    if isinstance(change, RemoveOption):
-        return change.key == DELETION_VECTORS_ENABLED.key
-    if not isinstance(change, SetOption) or change.key != DELETION_VECTORS_ENABLED.key:
-        return False
-    return not Options({change.key: change.value}).value(DELETION_VECTORS_ENABLED)
+def _with_rules(store: FileStore, schema: TableSchema, changes: Iterable[SchemaChange]) -> TableSchema:
+    """Return a schema with those of the changes that set or remove options in `READ_RULES`."""
+    made = [change for change in changes if isinstance(change, SetOption | RemoveOption) and change.key in READ_RULES]
+    values = {change.key: change.value if isinstance(change, SetOption) else None for change in made}
+    if values and store.snapshots.latest_id() is not None:
+        for key, value in values.items():
+            check_change(schema.options, key, value)
+    return schema.copy(values)
 
 
-def _check_no_vectors(store: FileStore) -> None:
-    snapshot = store.snapshots.latest()
-    if snapshot is None or snapshot.index_manifest is None:
+def _has_vectors(schema: TableSchema) -> bool:
+    return schema.options.value(DELETION_VECTORS_ENABLED)
+
+
+def _check(store: FileStore, before: TableSchema, after: TableSchema) -> None:
+    """Raise InvalidInputError if the newest snapshot may have other rows after a change."""
+    key, snapshot = changed_rule(before, after), store.snapshots.latest()
+    if key is None or snapshot is None:
         return
-    entries = store.manifests.read_index(snapshot.index_manifest)
-    ranges = [
-        found for entry in entries if entry.index_type == DELETION_VECTORS for found in entry.deletion_ranges or ()
-    ]
-    if not ranges:
+    reason = why_other_rows(store, snapshot, committed_with(store, snapshot, before), after)
+    if reason is None:
         return
+    change = "turned off" if key == DELETION_VECTORS_ENABLED.key and not _has_vectors(after) else "changed"
     raise InvalidInputError(
-        f"option {DELETION_VECTORS_ENABLED.key!r} cannot be turned off: snapshot {snapshot.id} of {store.root} has "
-        f"deletion vectors (data files: {len(ranges)}), and without the option their rows would return. First rewrite "
-        "the files without the deleted rows, with compact(full=True) or CALL sys.compact"
+        f"option {key!r} cannot be {change}: {reason}. First rewrite the files, with compact(full=True) or CALL "
+        "sys.compact"
     )

@@ -18,6 +18,7 @@ from paimon_core.scan.split import DataSplit
 from paimon_core.scan.split_plan import Packing, plan_splits
 from paimon_core.scan.table_scan import snapshot_splits
 from paimon_core.snapshot.snapshot import CommitKind, Snapshot
+from paimon_core.store.at_snapshot import check_same_rules
 from paimon_core.store.file_store import FileStore
 
 _ONE_BY_ONE = Packing(target_size=0, open_cost=1)
@@ -48,6 +49,7 @@ def all_units(store: FileStore, snapshot: Snapshot, created_since: int | None = 
     Rows that the changelog will emit after a compaction are left out. Without a changelog, rows of postponed buckets
     come last in their partition, as they were written. ``created_since`` (epoch ms) leaves out files created before.
     """
+    check_same_rules(store, snapshot)
     live, postponed = _by_postponement(live_entries(store, snapshot, with_stats=False).live)
     producer = store.traits.changelog_producer
     if producer == "full-compaction":

@@ -18,6 +18,7 @@ from paimon_core.scan.split import DataSplit
 from paimon_core.scan.split_plan import Packing
 from paimon_core.scan.table_scan import TableScan, snapshot_splits
 from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.at_snapshot import check_same_rules
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 
@@ -136,6 +137,7 @@ def visible_buckets(
     """Return the buckets of a snapshot, with the files that batch reads show; the arguments of `compared_buckets`."""
     if snapshot is None:
         return {}
+    check_same_rules(store, snapshot)
     with raise_if_expired(store, snapshot):
         live = live_entries(store, snapshot, partition=partition, buckets=buckets, with_stats=False).live
         vectors = stored_vectors(store, vector_entries(store, snapshot))

@@ -11,6 +11,7 @@ from typing import Any
 
 from paimon_core.options import ALL_OPTIONS
 from paimon_core.schema.mutability import IMMUTABLE
+from paimon_core.schema.read_rules import changed_rule
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.cast import can_cast
 from paimon_core.types.datatype import ArrayType, DataField, MapType, RowType, is_nested, with_nullable
@@ -106,6 +107,9 @@ def _other_options(old: TableSchema, new: TableSchema) -> str | None:
         then, now = (schema.options.value(ALL_OPTIONS[key]) for schema in (old, new))
         if then != now:
             return f"option {key!r} changed from {then!r} to {now!r}"
+    rule = changed_rule(old, new)
+    if rule is not None:
+        return f"option {rule!r} changed from {old.options.get(rule)!r} to {new.options.get(rule)!r}"
     return None
 
 

@@ -26,6 +26,7 @@ from paimon_core.schema.blob_columns import given_as_descriptors, in_managed_fil
 from paimon_core.schema.directives import with_directives
 from paimon_core.schema.mutability import check_change
 from paimon_core.schema.properties import check_table_options
+from paimon_core.schema.read_rules import changed_rule
 from paimon_core.schema.references import columns_in
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.support import QUERY_AUTH, types_in
@@ -125,7 +126,14 @@ def check_dynamic(schema: TableSchema, options: Mapping[str, str | None]) -> Non
             Options({key: value}).value(ALL_OPTIONS[key])
         if value is not None:
             _check_columns_of(schema, key, value)
-    _check_scan(schema.copy(table_options))
+    given = schema.copy(table_options)
+    rule = changed_rule(schema, given)
+    if rule is not None:
+        raise InvalidInputError(
+            f"option {rule!r} cannot be changed for one read or write: files are read by the option under which they "
+            "were committed; alter the table"
+        )
+    _check_scan(given)
 
 
 def _check_fixed(schema: TableSchema, key: str, value: str | None) -> None:

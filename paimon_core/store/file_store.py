@@ -29,6 +29,7 @@ from paimon_core.predicate.permissions import UNRESTRICTED, Permissions
 from paimon_core.row.binary_row import deserialize, internal_values
 from paimon_core.schema.merge import MERGE_OPTIONS, MergeRules, rules_of
 from paimon_core.schema.microseconds import finer_columns, in_microseconds
+from paimon_core.schema.read_rules import with_rules_of
 from paimon_core.schema.references import options_at
 from paimon_core.schema.schemas import Changes, Schemas
 from paimon_core.schema.support import QUERY_AUTH, check_readable
@@ -338,12 +339,12 @@ class FileStore:
     def at_schema(self, schema_id: int) -> "FileStore":
         """Return the table with an older version of its schema and the current options.
 
-        Options that name columns use the column names of the older version.
+        Options that name columns use the column names of the older version, and options in `READ_RULES` its values.
         """
         if schema_id == self.schema.id:
             return self
         then = self.schemas.get(schema_id)
-        return self.with_schema(replace(then, options=Options(options_at(self.schema, then))))
+        return self.with_schema(with_rules_of(replace(then, options=Options(options_at(self.schema, then))), then))
 
     def at_newest_schema(self) -> "FileStore":
         """Return the table with the newest version of its schema, under the dynamic options of this object."""

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from paimon_core.lsm.universal import needs_lookup
-from paimon_core.merge import EngineType, MergeEngine, engine_type, merge_engine
+from paimon_core.merge import EngineType, MergeEngine, engine_type, merge_engine, needs_lookup
 from paimon_core.merge.order import MergeOrder
 from paimon_core.options.file import DATA_EVOLUTION_ENABLED, PRIMARY_KEY_NULLABLE
 from paimon_core.options.merge import (

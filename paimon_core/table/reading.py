@@ -25,6 +25,7 @@ from paimon_core.scan.split import DataSplit
 from paimon_core.scan.starting_scanner import without_start
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.time_travel import NEWEST, OPTIONS, TimeTravel
+from paimon_core.store.at_snapshot import with_rules_at
 from paimon_core.store.current_schema import check_opened, check_same_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table.selection import Selection
@@ -70,7 +71,7 @@ class TableReading:
             check_same_table(store.schemas, store.schema)
             return store.at_schema(snapshot.schema_id), snapshot
         check_opened(store.schemas, store.schema, snapshot)
-        return store, snapshot
+        return with_rules_at(store, snapshot), snapshot
 
     def scan_and_reader(self, selection: Selection) -> tuple[TableScan, TableRead]:
         """Return the scan of the selected snapshot, and the reader of its splits."""

@@ -20,6 +20,7 @@ from paimon_core.scan.entries import live_entries, partitions_predicate
 from paimon_core.scan.table_scan import TableScan
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.at_snapshot import check_same_rules
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 
@@ -56,6 +57,7 @@ def _restore(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
         raise InvalidInputError(f"{store.branch_root} has no snapshots: there is nothing to restore")
     for snapshot in (target, base):
         check_knows_columns(store, snapshot)
+        check_same_rules(store, snapshot)
     old_contents, new_contents = (_contents(store, snapshot) for snapshot in (target, base))
     differing = {
         partition

@@ -43,14 +43,14 @@ def test_turned_off_without_vectors(tmp_path, kind, changes):
 
 @pytest.mark.parametrize("changes", OFF, ids=["set", "unset"])
 def test_delete_between_check_and_new_schema_keeps_option_on(tmp_path, monkeypatch, changes):
-    table, check = _appended(tmp_path), alter._check_no_vectors
+    table, check = _appended(tmp_path), alter._check
 
-    def check_then_delete(store):
-        check(store)
+    def check_then_delete(store, before, after):
+        check(store, before, after)
         if store.snapshots.latest_id() == 1:
             Table.open(table.path).delete("k = 2")
 
-    monkeypatch.setattr(alter, "_check_no_vectors", check_then_delete)
+    monkeypatch.setattr(alter, "_check", check_then_delete)
     with pytest.raises(InvalidInputError, match="cannot be turned off: snapshot 2 of"):
         table.alter(changes)
     _check_deleted(table)
@@ -76,14 +76,14 @@ def test_option_turned_off_during_delete_is_turned_on_again(tmp_path, monkeypatc
 
 
 def test_store_that_does_not_answer_after_a_change_of_the_option(tmp_path, monkeypatch):
-    table, check, calls = _appended(tmp_path), alter._check_no_vectors, iter("12")
+    table, check, calls = _appended(tmp_path), alter._check, iter("12")
 
-    def check_once(store):
+    def check_once(store, before, after):
         if next(calls) == "2":
             raise OSError("no answer")
-        check(store)
+        check(store, before, after)
 
-    monkeypatch.setattr(alter, "_check_no_vectors", check_once)
+    monkeypatch.setattr(alter, "_check", check_once)
     with pytest.raises(OSError, match="no answer"):
         table.alter(OFF[0])
     assert Table.open(table.path).schema.options["deletion-vectors.enabled"] == "true"
@@ -109,7 +109,7 @@ def test_option_that_is_off_may_be_set_to_off_again(tmp_path):
     table = _appended(tmp_path)
     table.delete("k = 2")
     table.store.alter(OFF[0])
-    assert sorted(Table.open(table.path).alter(OFF[0]).to_arrow()["k"].to_pylist()) == [1, 2, 3]
+    assert sorted(Table.open(table.path).alter(OFF[0]).to_arrow()["k"].to_pylist()) == [1, 3]
     opened_before = Table.open(table.path)
     table.alter([SetOption("deletion-vectors.enabled", "true")])
     with pytest.raises(InvalidInputError, match="deletion vectors"):

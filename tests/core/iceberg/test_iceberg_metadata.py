@@ -528,7 +528,7 @@ def test_vectors_from_before_enabling_iceberg_are_refused(tmp_path, caplog):
     table.write(orders((1, "a", 1), (2, "b", 2)))
     table.delete("id = 1")
     with pytest.raises(UnsupportedError, match="deletion vectors, which its Iceberg metadata cannot show"):
-        sync(table.store.with_options({**ON, "deletion-vectors.enabled": "false"}))
+        sync(table.store.alter([SetOption("deletion-vectors.enabled", "false")]).with_options(ON))
     assert names_in(table.store.io, f"{table.path}/metadata") == set()
 
 

@@ -225,6 +225,7 @@ def stored():
         ({"fields.vv.stats-mode": "none"}, "names column 'vv', which is not among k, p, .*; did you mean 'v'"),
         ({"scan.snapshot-id": "1", "scan.tag-name": "t"}, "are mutually exclusive"),
         ({"type": "format-table"}, "'type'"),
+        ({"ignore-delete": "true"}, "'ignore-delete' cannot be changed for one read or write"),
     ],
 )
 def test_dynamic_options_that_do_not_fit(given, message):
@@ -241,7 +242,7 @@ def test_dynamic_options_that_do_not_fit(given, message):
         {"file.format": "orc", "write-buffer-size": "1 mb"},
         {"primary-key": "k", "path": "/x", "branch": "b"},
         {"file.format": None},
-        {"ignore-delete": "true"},
+        {"changelog-producer": "lookup"},
     ],
 )
 def test_dynamic_options_that_do(given):

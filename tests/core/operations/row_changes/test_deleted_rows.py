@@ -5,7 +5,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from paimon_core import Schema, SetOption, Table
+from paimon_core import Schema, Table
 from paimon_core.operations.row_changes import delete
 from tests.support.tables import append_table, keyed_table, orders
 
@@ -30,16 +30,6 @@ def test_rows_of_append_table_are_counted(tmp_path, options):
     last = table.delete_counted("id = 20")
     assert (last.rows, last.snapshot) == (1, table.snapshot())
     assert table.to_arrow().num_rows == 0
-
-
-def test_rows_are_counted_after_vectors_were_turned_off(tmp_path):
-    table = append_table(tmp_path / "t", **VECTORS, **{"deletion-vectors.modifiable": "true"})
-    table.write(orders(*ROWS))
-    assert table.delete_counted("id = 1").rows == 1
-    with_files = Table(table.store.alter([SetOption("deletion-vectors.enabled", "false")]))  # other engines allow it
-    before = with_files.to_arrow().num_rows
-    deleted = with_files.delete_counted("id < 4")
-    assert deleted.rows == before - with_files.to_arrow().num_rows
 
 
 @pytest.mark.parametrize("options", [{}, VECTORS, {"changelog-producer": "lookup"}], ids=str)

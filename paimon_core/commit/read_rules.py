@@ -1,0 +1,96 @@
+"""Check that the newest snapshot of a table has the same rows under other rules: see `schema.read_rules`."""
+
+from collections.abc import Iterable
+
+from paimon_core.errors import InvalidInputError, NotFoundError
+from paimon_core.manifest.entry import ManifestEntry
+from paimon_core.manifest.index_entry import DELETION_VECTORS
+from paimon_core.options.merge import DELETION_VECTORS_ENABLED, IGNORE_DELETE
+from paimon_core.scan.entries import live_entries
+from paimon_core.schema.continuity import is_replaced
+from paimon_core.schema.read_rules import changed_rule
+from paimon_core.schema.table_schema import TableSchema
+from paimon_core.snapshot.snapshot import Snapshot
+from paimon_core.store.file_store import FileStore
+
+
+def why_other_rows(store: FileStore, snapshot: Snapshot | None, old: TableSchema, new: TableSchema) -> str | None:
+    """Return the reason why a snapshot of ``old`` may have other rows under ``new``. `None`: it has the same rows.
+
+    Cost: nothing if both have the same rules, else the manifests of the snapshot.
+
+    Args:
+        store: the table.
+        snapshot: the newest snapshot; `None`: no data.
+        old: the schema before the change.
+        new: the schema after it.
+    """
+    if snapshot is None or changed_rule(old, new) is None:
+        return None
+    place = f"snapshot {snapshot.id} of {store.root}"
+    had, has = (schema.options.value(DELETION_VECTORS_ENABLED) for schema in (old, new))
+    marked = marked_files(store, snapshot) if had and not has else 0
+    if marked:
+        return f"{place} has deletion vectors (data files: {marked}), and without the option their rows would return"
+    if not store.schema.primary_keys:
+        return None
+    live = [entry for entry in live_entries(store, snapshot, with_stats=False).live if entry.bucket >= 0]
+    if has and not had and any(entry.file.level == 0 for entry in live):
+        return f"{place} has files of level 0, whose rows batch reads would no longer show"
+    ignored, ignores = (schema.options.value(IGNORE_DELETE) for schema in (old, new))
+    if ignores and not ignored and any(entry.file.may_delete for entry in live):
+        return f"{place} has rows of kind -D, which would no longer delete other rows"
+    if _only_ignores(old, new) or not _in_several_levels(live):
+        return None
+    return f"{place} has files of several levels, and the rows of a key in them would be merged in another way"
+
+
+def check_rules(store: FileStore, base: Snapshot | None, schema_id: int) -> None:
+    """Raise InvalidInputError if a commit under another schema would change how the files of its base are read.
+
+    This engine refuses such an ``ALTER TABLE``, but other engines allow it, and a compaction may commit at the same
+    time. Until then, reads use the rules of the base. A change of ``ignore-delete`` is not refused here, because it
+    cannot be taken back.
+    """
+    if base is None or base.schema_id == schema_id:
+        return
+    new = store.schemas.get(schema_id)
+    old = committed_with(store, base, new)
+    reason = None if _only_ignores(old, new) else why_other_rows(store, base, old, new)
+    if reason is not None:
+        key = str(changed_rule(old, new))
+        before = old.options.get(key)
+        back = f"unset {key!r}" if before is None else f"set {key!r} to {before!r} again"
+        raise InvalidInputError(
+            f"nothing is committed: option {key!r} was changed, but {reason}; {back}, call compact(full=True) or CALL "
+            "sys.compact, and then change the option"
+        )
+
+
+def committed_with(store: FileStore, snapshot: Snapshot, schema: TableSchema) -> TableSchema:
+    """Return the schema of a snapshot, or ``schema`` if it is lost or ``schema`` replaces its table."""
+    try:
+        found = store.schemas.get(snapshot.schema_id)
+    except NotFoundError:  # a damaged table: `verify` reports it
+        return schema
+    return schema if is_replaced(found, schema) else found
+
+
+def marked_files(store: FileStore, snapshot: Snapshot) -> int:
+    """Return the number of data files of a snapshot that have a deletion vector."""
+    if snapshot.index_manifest is None:
+        return 0
+    entries = store.manifests.read_index(snapshot.index_manifest)
+    return sum(len(entry.deletion_ranges or ()) for entry in entries if entry.index_type == DELETION_VECTORS)
+
+
+def _only_ignores(old: TableSchema, new: TableSchema) -> bool:
+    """Return True if the rules differ in ``ignore-delete`` or not at all."""
+    key = IGNORE_DELETE.key
+    return changed_rule(old.copy({key: None}), new.copy({key: None})) is None
+
+
+def _in_several_levels(live: Iterable[ManifestEntry]) -> bool:
+    """Return True if a bucket has files of several levels above 0."""
+    levels: dict[object, int] = {}
+    return any(levels.setdefault(e.bucket_ref, e.file.level) != e.file.level for e in live if e.file.level)

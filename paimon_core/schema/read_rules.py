@@ -1,0 +1,71 @@
+"""The options by which the stored rows of one key are read.
+
+The compactions that wrote the files decide how the rows of a key in several levels are read:
+
+| compactions | files above level 0 | a batch read |
+|---|---|---|
+| without lookups | partial results of the merge engine | merges the rows of all levels |
+| with lookups | whole results, which older ones may follow | merges level 0 with the row of the smallest level |
+| with deletion vectors | whole results; vectors mark older ones | returns rows without a mark, but not level 0 |
+
+With ``ignore-delete``, stored rows of kind -U and -D have no effect (``first-row`` stores none).
+
+So a snapshot is read by the options under which it was committed. They may change only if the newest snapshot has the
+same rows under both (`commit.read_rules`). Merge engines that return stored rows, as ``deduplicate`` does, read the
+first two kinds of files in the same way.
+"""
+
+from paimon_core.merge import engine_type, needs_lookup
+from paimon_core.options import ALL_OPTIONS
+from paimon_core.options.lsm import FORCE_LOOKUP
+from paimon_core.options.merge import (
+    CHANGELOG_PRODUCER,
+    DELETION_VECTORS_ENABLED,
+    DELETION_VECTORS_MODIFIABLE,
+    IGNORE_DELETE,
+)
+from paimon_core.options.option import Option
+from paimon_core.schema.table_schema import TableSchema
+
+READ_RULES = (DELETION_VECTORS_ENABLED.key, CHANGELOG_PRODUCER.key, FORCE_LOOKUP.key, IGNORE_DELETE.key)
+"""The keys of these options."""
+
+
+def changed_rule(old: TableSchema, new: TableSchema) -> str | None:
+    """Return the option by which ``new`` reads the files of ``old`` in another way. `None`: it reads them the same way.
+
+    ``old`` and ``new`` are schemas of one table.
+    """
+    if _rules(old) == _rules(new):
+        return None
+    return next(key for key in READ_RULES if _value(old, key) != _value(new, key))
+
+
+def may_change_rules(schema: TableSchema) -> bool:
+    """Return True if an older version of the schema of this table may have had other rules."""
+    value = schema.options.value
+    return value(DELETION_VECTORS_MODIFIABLE) or value(IGNORE_DELETE) or _is_partial(schema)
+
+
+def with_rules_of(schema: TableSchema, then: TableSchema) -> TableSchema:
+    """Return ``schema`` with the rules of ``then``, or itself if it has them."""
+    if _rules(schema) == _rules(then):
+        return schema
+    return schema.copy({key: str(_value(then, key)).lower() for key in READ_RULES})
+
+
+def _value(schema: TableSchema, key: str) -> object:
+    option: Option[object] = ALL_OPTIONS[key]
+    return schema.options.value(option)
+
+
+def _rules(schema: TableSchema) -> tuple[bool, bool, bool]:
+    """Return if vectors mark rows, if above level 0 only the smallest level is read, and if deletes have no effect."""
+    options = schema.options
+    ignores = bool(schema.primary_keys) and not engine_type(options).skips_level_0 and options.value(IGNORE_DELETE)
+    return options.value(DELETION_VECTORS_ENABLED), _is_partial(schema) and needs_lookup(options), ignores
+
+
+def _is_partial(schema: TableSchema) -> bool:
+    """Return True if a stored row may be only a part of the row of its key."""
+    return bool(schema.primary_keys) and not engine_type(schema.options).keeps_rows

@@ -1,0 +1,37 @@
+"""Options by which stored rows are read, changed by Java: its reads return other rows, ours the same as before."""
+
+import pytest
+
+from tests.conformance.shared_table import SharedTable
+
+pytestmark = pytest.mark.java
+FIELDS = [["k", "INT NOT NULL"], ["n", "BIGINT"]]
+SUM = {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum"}
+VECTORS = {"deletion-vectors.enabled": "true"}
+CHANGES = {
+    "looked up sums": (SUM, "changelog-producer", "lookup"),
+    "sums no longer looked up": (SUM | {"changelog-producer": "lookup"}, "changelog-producer", "none"),
+    "vectors": ({}, "deletion-vectors.enabled", "true"),
+    "vectors of sums": (SUM, "deletion-vectors.enabled", "true"),
+    "no vectors of sums": (SUM | VECTORS, "deletion-vectors.enabled", "false"),
+    "ignored deletes": ({}, "ignore-delete", "true"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_only_java_reads_other_rows_after_change(judge, name, change):
+    options, key, value = CHANGES[change]
+    base = {"bucket": "1", "num-sorted-run.compaction-trigger": "3", "deletion-vectors.modifiable": "true"}
+    table = SharedTable(judge, name)
+    table.java("create_table", fields=FIELDS, primary_keys=["k"], partition_keys=[], options=base | options)
+    table.java("write", rows=[["+I", [k, 7]] for k in range(3000)])
+    table.java("compact", kind="full")
+    for number in range(7):
+        table.java("write", rows=[["+I", [k, number]] for k in range(number, number + 8)])
+    if key == "ignore-delete":
+        table.java("write", rows=[["-D", [9, 2]]])
+    before = table.agree()
+    table.java("alter_table", changes=[{"op": "set_option", "key": key, "value": value}])
+    fields = table.fields_at()
+    assert sorted(table.java_rows(fields)) != sorted(before)
+    assert sorted(table.our_rows(fields)) == sorted(before)

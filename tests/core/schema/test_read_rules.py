@@ -1,0 +1,143 @@
+"""Options by which stored rows are read change only if no row changes with them."""
+
+import pyarrow as pa
+import pytest
+
+from paimon_core import Schema, Table
+from paimon_core.errors import InvalidInputError, TableChangedError
+from paimon_core.operations import alter
+from paimon_core.scan.entries import live_entries
+from paimon_core.schema.change import RemoveOption, SchemaChange, SetOption
+
+COLUMNS = pa.schema([pa.field("k", pa.int64(), nullable=False), ("n", pa.int64()), ("s", pa.string())])
+BASE = {"bucket": "1", "num-sorted-run.compaction-trigger": "3", "deletion-vectors.modifiable": "true"}
+SUM = {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum"}
+PARTIAL = {"merge-engine": "partial-update"}
+LOOKUP, VECTORS = {"changelog-producer": "lookup"}, {"deletion-vectors.enabled": "true"}
+ON, OFF = SetOption("deletion-vectors.enabled", "true"), SetOption("deletion-vectors.enabled", "false")
+CHANGES = {
+    "looked up sums": (SUM, SetOption("changelog-producer", "lookup")),
+    "looked up parts": (PARTIAL, SetOption("changelog-producer", "lookup")),
+    "sums no longer looked up": (SUM | LOOKUP, RemoveOption("changelog-producer")),
+    "parts with another changelog": (PARTIAL | LOOKUP, SetOption("changelog-producer", "full-compaction")),
+    "vectors": ({}, ON),
+    "vectors of sums": (SUM, ON),
+    "vectors after look-ups": (PARTIAL | LOOKUP, ON),
+    "no vectors": (VECTORS, OFF),
+    "no vectors of sums": (SUM | VECTORS, RemoveOption("deletion-vectors.enabled")),
+    "ignored deletes": ({}, SetOption("ignore-delete", "true")),
+}
+"""By name, options of a table, and a change of one of them."""
+
+
+@pytest.fixture(params=CHANGES)
+def changed(request, tmp_path) -> tuple[Table, SchemaChange]:
+    """Return a table with keys in several levels and a tag, and a change."""
+    options, change = CHANGES[request.param]
+    table = Table.create(str(tmp_path / "t"), Schema(COLUMNS, ["k"], [], BASE | options))
+    table.write(rows(range(3000), 1))
+    table.compact(full=True)
+    for number in range(7):
+        table.write(rows(range(number, number + 8), number))
+    if not options.get("merge-engine"):
+        table.delete("k IN (2, 9)")
+    assert len({e.file.level for e in live_entries(table.store, table.snapshot()).live if e.file.level}) > 1
+    table.tags.create("before")
+    return Table.open(table.path), change
+
+
+def rows(keys, number: int) -> pa.Table:
+    return pa.table([[*keys], [number] * len(keys), ["s"] * len(keys)], schema=COLUMNS)
+
+
+def sorted_rows(table: Table, **at) -> list[dict]:
+    return table.to_arrow(**at).sort_by("k").to_pylist()
+
+
+def test_change_waits_for_full_compaction(changed):
+    table, change = changed
+    before = sorted_rows(table)
+    with pytest.raises(InvalidInputError, match=rf"{change.key}.* cannot be .*First rewrite .*compact\(full=True\)"):
+        table.alter([change])
+    assert sorted_rows(Table.open(table.path)) == before
+    table.compact(full=True)
+    table = Table.open(table.path).alter([change])
+    assert sorted_rows(table) == before
+    assert sorted_rows(table, tag="before") == before
+    table.write(rows([3000, 3001], 5))
+    table.compact(full=True)
+    after = sorted_rows(Table.open(table.path))
+    assert after[:-2] == before
+    assert [row["n"] for row in after[-2:]] == [5, 5]
+    assert sorted_rows(Table.open(table.path), tag="before") == before
+
+
+def test_change_by_another_engine_is_read_as_before_and_not_committed_to(changed):
+    table, change = changed
+    before = sorted_rows(table)
+    table.store.alter([change])  # other engines do not check the files
+    table = Table.open(table.path)
+    assert sorted_rows(table) == before
+    assert table.get({"k": 5}) == before[[row["k"] for row in before].index(5)]
+    if change.key == "ignore-delete":  # the change cannot be taken back
+        return
+    with pytest.raises(InvalidInputError, match=f"nothing is committed: option {change.key!r} was changed, but "):
+        table.with_options({"write-only": "true"}).write(rows([1], 1))
+    back = table.store.schemas.get(table.schema.id - 1).options.get(change.key)
+    table.alter([RemoveOption(change.key) if back is None else SetOption(change.key, back)])
+    Table.open(table.path).write(rows([3000], 5))
+    Table.open(table.path).compact(full=True)
+    Table.open(table.path).alter([change])
+    Table.open(table.path).write(rows([3001], 5))
+    Table.open(table.path).compact(full=True)
+    assert sorted_rows(Table.open(table.path))[:-2] == before
+
+
+def test_option_of_one_read_or_write_is_refused(changed):
+    table, change = changed
+    with pytest.raises(InvalidInputError, match=f"option {change.key!r} cannot be changed for one read or write"):
+        table.with_options({change.key: getattr(change, "value", None)})
+
+
+def test_writer_of_other_rules_is_refused(changed):
+    table, change = changed
+    table.compact(full=True)
+    writer = Table.open(table.path)
+    Table.open(table.path).alter([change])
+    with pytest.raises(TableChangedError, match=f"option {change.key!r} changed"):
+        writer.write(rows([1], 1))
+
+
+def test_comparisons_with_snapshots_of_other_rules_are_refused(changed):
+    table, change = changed
+    first = table.snapshot().id
+    table.compact(full=True)
+    table = Table.open(table.path).alter([change])
+    table.write(rows([3000], 5))
+    last = Table.open(table.path).snapshot().id
+    with pytest.raises(InvalidInputError, match=f"option {change.key!r} of .* was changed after snapshot {first}"):
+        table.changes(first, last, "diff")
+
+
+def test_compaction_between_check_and_new_schema_loses_no_row(tmp_path, monkeypatch):
+    table = Table.create(str(tmp_path / "t"), Schema(COLUMNS, ["k"], [], BASE | SUM))
+    table.write(rows(range(3000), 1))
+    table.compact(full=True)
+    check = alter._check
+
+    def check_then_write(*arguments):
+        check(*arguments)
+        for _ in range(3):
+            Table.open(table.path).write(rows(range(8), 1))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(alter, "_check", check_then_write)
+        Table.open(table.path).alter([SetOption("changelog-producer", "lookup")])
+    assert [row["n"] for row in sorted_rows(Table.open(table.path))[:9]] == [4] * 8 + [1]
+    with pytest.raises(InvalidInputError, match="nothing is committed"):
+        Table.open(table.path).write(rows([1], 1))
+    Table.open(table.path).alter([RemoveOption("changelog-producer")])
+    Table.open(table.path).compact(full=True)
+    Table.open(table.path).alter([SetOption("changelog-producer", "lookup")])
+    Table.open(table.path).write(rows([1], 1))
+    assert [row["n"] for row in sorted_rows(Table.open(table.path))[:3]] == [4, 5, 4]
