@@ -48,9 +48,9 @@ def why_other_rows(store: FileStore, snapshot: Snapshot | None, old: TableSchema
 def check_rules(store: FileStore, base: Snapshot | None, schema_id: int) -> None:
     """Raise InvalidInputError if a commit under another schema would change how the files of its base are read.
 
-    This engine refuses such an ``ALTER TABLE``, but other engines allow it, and a compaction may commit at the same
-    time. Until then, reads use the rules of the base. A change of ``ignore-delete`` is not refused here, because it
-    cannot be taken back.
+    This engine refuses an ``ALTER TABLE`` like this, but other engines allow it, and a compaction may commit at the
+    same time. Until then, reads use the rules of the base. A change of ``ignore-delete`` is not refused here, because
+    it cannot be taken back.
     """
     if base is None or base.schema_id == schema_id:
         return

@@ -44,7 +44,7 @@ def alter(store: FileStore, changes: Changes) -> FileStore:
 
 
 def _with_rules(store: FileStore, schema: TableSchema, changes: Iterable[SchemaChange]) -> TableSchema:
-    """Return a schema with those of the changes that set or remove options in `READ_RULES`."""
+    """Return the schema with the changes of options in `READ_RULES`."""
     made = [change for change in changes if isinstance(change, SetOption | RemoveOption) and change.key in READ_RULES]
     values = {change.key: change.value if isinstance(change, SetOption) else None for change in made}
     if values and store.snapshots.latest_id() is not None:

@@ -1,4 +1,4 @@
-"""The options by which the stored rows of one key are read.
+"""The options that decide how the stored rows of a key are read.
 
 The compactions that wrote the files decide how the rows of a key in several levels are read:
 
@@ -32,7 +32,7 @@ READ_RULES = (DELETION_VECTORS_ENABLED.key, CHANGELOG_PRODUCER.key, FORCE_LOOKUP
 
 
 def changed_rule(old: TableSchema, new: TableSchema) -> str | None:
-    """Return the option by which ``new`` reads the files of ``old`` in another way. `None`: it reads them the same way.
+    """Return an option that makes ``new`` read the files of ``old`` in another way. `None`: both read them the same.
 
     ``old`` and ``new`` are schemas of one table.
     """

@@ -1,4 +1,4 @@
-"""A table with the options by which the rows of a snapshot are read: see `schema.read_rules`."""
+"""A table with the options that decide how the rows of a snapshot are read: see `schema.read_rules`."""
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.schema.read_rules import changed_rule, may_change_rules, with_rules_of

@@ -1,4 +1,4 @@
-"""Options by which stored rows are read, changed by Java: its reads return other rows, ours the same as before."""
+"""Java changes options that decide how rows are read: its reads return other rows, ours the same rows as before."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Options by which stored rows are read change only if no row changes with them."""
+"""The options that decide how rows are read change only if no row changes with them."""
 
 import pyarrow as pa
 import pytest

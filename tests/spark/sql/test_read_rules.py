@@ -1,0 +1,61 @@
+"""Rows stay the same until the first commit after a change of an option that decides how they are read."""
+
+import pytest
+
+from paimon_core import SetOption, Table
+from paimon_spark.sql.reads import driver_rows
+from paimon_spark.sql.session_options import NATIVE_READS
+from tests.spark.sql.test_masks import location
+
+SUM = "'merge-engine' = 'aggregation', 'fields.n.aggregate-function' = 'sum'"
+PARTIAL = "'merge-engine' = 'partial-update'"
+CHANGES = {
+    "looked up sums": (SUM, "changelog-producer", "lookup"),
+    "sums no longer looked up": (f"{SUM}, 'changelog-producer' = 'lookup'", "changelog-producer", "none"),
+    "vectors of parts": (PARTIAL, "deletion-vectors.enabled", "true"),
+    "no vectors": ("'deletion-vectors.enabled' = 'true'", "deletion-vectors.enabled", "false"),
+    "ignored deletes": ("'merge-engine' = 'deduplicate'", "ignore-delete", "true"),
+}
+QUERIES = (
+    "SELECT * FROM {} ORDER BY id",
+    "SELECT count(*), sum(n), min(id) FROM {}",
+    "SELECT * FROM {} WHERE id IN (2, 9, 10) ORDER BY id",
+    "SELECT n, s FROM {} WHERE n > 1 ORDER BY id",
+    "SELECT id FROM {} ORDER BY id DESC LIMIT 3",
+)
+
+
+@pytest.mark.cases(2)
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("native", ["true", "false"])
+def test_rows_before_next_commit_and_at_tag(sql, monkeypatch, change, native):
+    monkeypatch.setattr(driver_rows, "MOST_ROWS", -1)
+    options, key, value = CHANGES[change]
+    sql(
+        "CREATE TABLE t (id INT NOT NULL, n BIGINT, s STRING) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1', "
+        f"'num-sorted-run.compaction-trigger' = '3', 'deletion-vectors.modifiable' = 'true', {options})"
+    )
+    sql("INSERT INTO t SELECT CAST(id AS INT), 1, 'a' FROM range(3000)")
+    sql("CALL sys.compact(table => 't', compact_strategy => 'full')")
+    for number in range(7):
+        sql(f"INSERT INTO t SELECT CAST(id AS INT), {number}, 'b' FROM range({number}, {number + 8})")
+    if "merge-engine' = 'a" not in options and "partial" not in options:
+        sql("DELETE FROM t WHERE id = 9")
+    sql("CALL sys.create_tag(table => 't', tag => 'v')")
+    before = answers(sql, "t", "t VERSION AS OF 'v'")
+    with pytest.raises(Exception, match=rf"'{key}' cannot be .*sys\.compact"):
+        sql(f"ALTER TABLE t SET TBLPROPERTIES ('{key}' = '{value}')")
+    table = Table.open(location(sql, "t"))
+    table.store.alter([SetOption(key, value)])  # as another engine does
+    sql("REFRESH TABLE t")
+    sql(f"SET {NATIVE_READS} = {native}")
+    try:
+        sql.spark.read.format("paimon").load(table.path).createOrReplaceTempView("by_path")
+        assert answers(sql, "t", "t VERSION AS OF 'v'") == before
+        assert answers(sql, "by_path") == before[:1]
+    finally:
+        sql(f"RESET {NATIVE_READS}")
+
+
+def answers(sql, *tables):
+    return [[sql(query.format(table)) for query in QUERIES] for table in tables]
