@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from paimon_core.errors import InvalidInputError, NotFoundError
 from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.manifest.index_entry import DELETION_VECTORS
-from paimon_core.options.merge import DELETION_VECTORS_ENABLED, IGNORE_DELETE
+from paimon_core.options.merge import IGNORE_DELETE
 from paimon_core.scan.entries import live_entries
 from paimon_core.schema.continuity import is_replaced
-from paimon_core.schema.read_rules import changed_rule
+from paimon_core.schema.read_rules import changed_rule, rule_text, rules_of
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
@@ -28,19 +28,18 @@ def why_other_rows(store: FileStore, snapshot: Snapshot | None, old: TableSchema
     if snapshot is None or changed_rule(old, new) is None:
         return None
     place = f"snapshot {snapshot.id} of {store.root}"
-    had, has = (schema.options.value(DELETION_VECTORS_ENABLED) for schema in (old, new))
-    marked = marked_files(store, snapshot) if had and not has else 0
+    had, has = rules_of(old), rules_of(new)
+    marked = _marked_files(store, snapshot) if had.vectors and not has.vectors else 0
     if marked:
         return f"{place} has deletion vectors (data files: {marked}), and without the option their rows would return"
     if not store.schema.primary_keys:
         return None
     live = [entry for entry in live_entries(store, snapshot, with_stats=False).live if entry.bucket >= 0]
-    if has and not had and any(entry.file.level == 0 for entry in live):
+    if has.vectors and not had.vectors and any(entry.file.level == 0 for entry in live):
         return f"{place} has files of level 0, whose rows batch reads would no longer show"
-    ignored, ignores = (schema.options.value(IGNORE_DELETE) for schema in (old, new))
-    if ignores and not ignored and any(entry.file.may_delete for entry in live):
+    if has.ignores_deletes and not had.ignores_deletes and any(entry.file.may_delete for entry in live):
         return f"{place} has rows of kind -D, which would no longer delete other rows"
-    if _only_ignores(old, new) or not _in_several_levels(live):
+    if had[:-1] == has[:-1] or not _in_several_levels(live):
         return None
     return f"{place} has files of several levels, and the rows of a key in them would be merged in another way"
 
@@ -56,14 +55,14 @@ def check_rules(store: FileStore, base: Snapshot | None, schema_id: int) -> None
         return
     new = store.schemas.get(schema_id)
     old = committed_with(store, base, new)
-    reason = None if _only_ignores(old, new) else why_other_rows(store, base, old, new)
+    key = changed_rule(old, new)
+    if key is None or key == IGNORE_DELETE.key:
+        return
+    reason = why_other_rows(store, base, old, new)
     if reason is not None:
-        key = str(changed_rule(old, new))
-        before = old.options.get(key)
-        back = f"unset {key!r}" if before is None else f"set {key!r} to {before!r} again"
         raise InvalidInputError(
-            f"nothing is committed: option {key!r} was changed, but {reason}; {back}, call compact(full=True) or CALL "
-            "sys.compact, and then change the option"
+            f"nothing is committed: option {key!r} was changed, but {reason}; set it to {rule_text(old, key)!r} again, "
+            "call compact(full=True) or CALL sys.compact, and then change it"
         )
 
 
@@ -76,18 +75,12 @@ def committed_with(store: FileStore, snapshot: Snapshot, schema: TableSchema) ->
     return schema if is_replaced(found, schema) else found
 
 
-def marked_files(store: FileStore, snapshot: Snapshot) -> int:
+def _marked_files(store: FileStore, snapshot: Snapshot) -> int:
     """Return the number of data files of a snapshot that have a deletion vector."""
     if snapshot.index_manifest is None:
         return 0
     entries = store.manifests.read_index(snapshot.index_manifest)
     return sum(len(entry.deletion_ranges or ()) for entry in entries if entry.index_type == DELETION_VECTORS)
-
-
-def _only_ignores(old: TableSchema, new: TableSchema) -> bool:
-    """Return True if the rules differ in ``ignore-delete`` or not at all."""
-    key = IGNORE_DELETE.key
-    return changed_rule(old.copy({key: None}), new.copy({key: None})) is None
 
 
 def _in_several_levels(live: Iterable[ManifestEntry]) -> bool:

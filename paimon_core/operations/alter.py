@@ -7,7 +7,7 @@ from paimon_core.errors import InvalidInputError
 from paimon_core.options.merge import DELETION_VECTORS_ENABLED
 from paimon_core.schema.change import RemoveOption, SchemaChange, SetOption
 from paimon_core.schema.mutability import check_change
-from paimon_core.schema.read_rules import READ_RULES, changed_rule
+from paimon_core.schema.read_rules import changed_rule
 from paimon_core.schema.schemas import Changes
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.store.file_store import FileStore
@@ -16,18 +16,18 @@ from paimon_core.store.file_store import FileStore
 def alter(store: FileStore, changes: Changes) -> FileStore:
     """Apply schema changes, all or none, and return the table with its new schema.
 
-    Raises as `Schemas.apply`, and InvalidInputError for a change of an option in `READ_RULES` under which the newest
-    snapshot may have other rows: in all engines, its deleted rows could return, or values be lost or added twice. A
-    commit of deletion vectors at the same time either sees the new schema (`commit.schema_check.keep_vectors_on`), or
-    is seen here, and the option is turned on again. After any other commit at the same time, the next commit is refused
-    if its base has other rows (`commit.read_rules.check_rules`).
+    Raises as `Schemas.apply`, and InvalidInputError for a change of an option in `READ_RULES` that may change the rows
+    of the newest snapshot: in all engines, deleted rows could return, or values be lost or added twice. A commit of
+    deletion vectors at the same time either sees the new schema (`commit.schema_check.keep_vectors_on`), or is seen
+    here, and the option is turned on again. After any other commit at the same time, the next commit is refused if its
+    base has other rows (`commit.read_rules.check_rules`).
     """
     turned_off = False
 
     def checked(schema: TableSchema) -> Sequence[SchemaChange]:
         nonlocal turned_off
         made = changes(schema) if callable(changes) else changes
-        after = _with_rules(store, schema, made)
+        after = _with_options(store, schema, made)
         turned_off = changed_rule(schema, after) == DELETION_VECTORS_ENABLED.key and not _has_vectors(after)
         _check(store, schema, after)
         return made
@@ -43,14 +43,15 @@ def alter(store: FileStore, changes: Changes) -> FileStore:
     return altered
 
 
-def _with_rules(store: FileStore, schema: TableSchema, changes: Iterable[SchemaChange]) -> TableSchema:
-    """Return the schema with the changes of options in `READ_RULES`."""
-    made = [change for change in changes if isinstance(change, SetOption | RemoveOption) and change.key in READ_RULES]
+def _with_options(store: FileStore, schema: TableSchema, changes: Iterable[SchemaChange]) -> TableSchema:
+    """Return the schema with the changed options, whose changes the table allows if they change a rule."""
+    made = [change for change in changes if isinstance(change, SetOption | RemoveOption)]
     values = {change.key: change.value if isinstance(change, SetOption) else None for change in made}
-    if values and store.snapshots.latest_id() is not None:
+    after = schema.copy(values)
+    if changed_rule(schema, after) is not None and store.snapshots.latest_id() is not None:
         for key, value in values.items():
             check_change(schema.options, key, value)
-    return schema.copy(values)
+    return after
 
 
 def _has_vectors(schema: TableSchema) -> bool:
@@ -59,8 +60,9 @@ def _has_vectors(schema: TableSchema) -> bool:
 
 def _check(store: FileStore, before: TableSchema, after: TableSchema) -> None:
     """Raise InvalidInputError if the newest snapshot may have other rows after a change."""
-    key, snapshot = changed_rule(before, after), store.snapshots.latest()
-    if key is None or snapshot is None:
+    key = changed_rule(before, after)
+    snapshot = None if key is None else store.snapshots.latest()
+    if snapshot is None:
         return
     reason = why_other_rows(store, snapshot, committed_with(store, snapshot, before), after)
     if reason is None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from paimon_core.options import ALL_OPTIONS
 from paimon_core.schema.mutability import IMMUTABLE
-from paimon_core.schema.read_rules import changed_rule
+from paimon_core.schema.read_rules import changed_rule, rule_text
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.cast import can_cast
 from paimon_core.types.datatype import ArrayType, DataField, MapType, RowType, is_nested, with_nullable
@@ -109,7 +109,7 @@ def _other_options(old: TableSchema, new: TableSchema) -> str | None:
             return f"option {key!r} changed from {then!r} to {now!r}"
     rule = changed_rule(old, new)
     if rule is not None:
-        return f"option {rule!r} changed from {old.options.get(rule)!r} to {new.options.get(rule)!r}"
+        return f"option {rule!r} changed from {rule_text(old, rule)} to {rule_text(new, rule)}"
     return None
 
 

@@ -15,6 +15,8 @@ same rows under both (`commit.read_rules`). Merge engines that return stored row
 first two kinds of files in the same way.
 """
 
+from typing import NamedTuple
+
 from paimon_core.merge import engine_type, needs_lookup
 from paimon_core.options import ALL_OPTIONS
 from paimon_core.options.lsm import FORCE_LOOKUP
@@ -31,14 +33,41 @@ READ_RULES = (DELETION_VECTORS_ENABLED.key, CHANGELOG_PRODUCER.key, FORCE_LOOKUP
 """The keys of these options."""
 
 
+class ReadRules(NamedTuple):
+    """How the rows of a key are read.
+
+    Attributes:
+        vectors: deletion vectors mark the rows that are not read.
+        whole: of the levels above 0, only the row of the smallest level is read.
+        ignores_deletes: rows of kind -U and -D have no effect.
+    """
+
+    vectors: bool
+    whole: bool
+    ignores_deletes: bool
+
+
+def rules_of(schema: TableSchema) -> ReadRules:
+    """Return the rules that a schema defines."""
+    options, keyed = schema.options, bool(schema.primary_keys)
+    ignores = keyed and not engine_type(options).skips_level_0 and options.value(IGNORE_DELETE)
+    return ReadRules(options.value(DELETION_VECTORS_ENABLED), _is_partial(schema) and needs_lookup(options), ignores)
+
+
 def changed_rule(old: TableSchema, new: TableSchema) -> str | None:
     """Return an option that makes ``new`` read the files of ``old`` in another way. `None`: both read them the same.
 
     ``old`` and ``new`` are schemas of one table.
     """
-    if _rules(old) == _rules(new):
+    if rules_of(old) == rules_of(new):
         return None
-    return next(key for key in READ_RULES if _value(old, key) != _value(new, key))
+    return next(key for key in READ_RULES if rule_text(old, key) != rule_text(new, key))
+
+
+def rule_text(schema: TableSchema, key: str) -> str:
+    """Return the value of an option in `READ_RULES` as text."""
+    option: Option[object] = ALL_OPTIONS[key]
+    return str(schema.options.value(option)).lower()
 
 
 def may_change_rules(schema: TableSchema) -> bool:
@@ -49,21 +78,9 @@ def may_change_rules(schema: TableSchema) -> bool:
 
 def with_rules_of(schema: TableSchema, then: TableSchema) -> TableSchema:
     """Return ``schema`` with the rules of ``then``, or itself if it has them."""
-    if _rules(schema) == _rules(then):
+    if rules_of(schema) == rules_of(then):
         return schema
-    return schema.copy({key: str(_value(then, key)).lower() for key in READ_RULES})
-
-
-def _value(schema: TableSchema, key: str) -> object:
-    option: Option[object] = ALL_OPTIONS[key]
-    return schema.options.value(option)
-
-
-def _rules(schema: TableSchema) -> tuple[bool, bool, bool]:
-    """Return if vectors mark rows, if above level 0 only the smallest level is read, and if deletes have no effect."""
-    options = schema.options
-    ignores = bool(schema.primary_keys) and not engine_type(options).skips_level_0 and options.value(IGNORE_DELETE)
-    return options.value(DELETION_VECTORS_ENABLED), _is_partial(schema) and needs_lookup(options), ignores
+    return schema.copy({key: rule_text(then, key) for key in READ_RULES})
 
 
 def _is_partial(schema: TableSchema) -> bool:
