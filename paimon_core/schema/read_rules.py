@@ -34,11 +34,11 @@ READ_RULES = (DELETION_VECTORS_ENABLED.key, CHANGELOG_PRODUCER.key, FORCE_LOOKUP
 
 
 class ReadRules(NamedTuple):
-    """How the rows of a key are read.
+    """The rules for reading the rows of a key.
 
     Attributes:
         vectors: deletion vectors mark the rows that are not read.
-        whole: of the levels above 0, only the row of the smallest level is read.
+        whole: above level 0, only the row of the smallest level is read.
         ignores_deletes: rows of kind -U and -D have no effect.
     """
 
