@@ -1,6 +1,7 @@
 """Check that the newest snapshot of a table has the same rows under other rules: see `schema.read_rules`."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 from paimon_core.errors import InvalidInputError, NotFoundError
 from paimon_core.manifest.entry import ManifestEntry
@@ -8,7 +9,8 @@ from paimon_core.manifest.index_entry import DELETION_VECTORS
 from paimon_core.options.merge import IGNORE_DELETE
 from paimon_core.scan.entries import live_entries
 from paimon_core.schema.continuity import is_replaced
-from paimon_core.schema.read_rules import changed_rule, rule_text, rules_of
+from paimon_core.schema.merge_options import changed_merge
+from paimon_core.schema.read_rules import READ_RULES, ReadRules, changed_rule, rule_text, rules_of
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
@@ -39,9 +41,10 @@ def why_other_rows(store: FileStore, snapshot: Snapshot | None, old: TableSchema
         return f"{place} has files of level 0, whose rows batch reads would no longer show"
     if has.ignores_deletes and not had.ignores_deletes and any(entry.file.may_delete for entry in live):
         return f"{place} has rows of kind -D, which would no longer delete other rows"
-    if had[:-1] == has[:-1] or not _in_several_levels(live):
-        return None
-    return f"{place} has files of several levels, and the rows of a key in them would be merged in another way"
+    levels = {"files of several levels": had[:-1] != has[:-1] and _in_several_levels(live)}
+    levels["several files that are merged"] = changed_merge(old, new) is not None and _are_merged(live, has)
+    found = next((name for name, is_found in levels.items() if is_found), None)
+    return found and f"{place} has {found}, and the rows of a key in them would be merged in another way"
 
 
 def check_rules(store: FileStore, base: Snapshot | None, schema_id: int) -> None:
@@ -49,14 +52,14 @@ def check_rules(store: FileStore, base: Snapshot | None, schema_id: int) -> None
 
     This engine refuses an ``ALTER TABLE`` like this, but other engines allow it, and a compaction may commit at the
     same time. Until then, reads use the rules of the base. A change of ``ignore-delete`` is not refused here, because
-    it cannot be taken back.
+    it cannot be taken back, and neither is a change of the merge.
     """
     if base is None or base.schema_id == schema_id:
         return
     new = store.schemas.get(schema_id)
     old = committed_with(store, base, new)
     key = changed_rule(old, new)
-    if key is None or key == IGNORE_DELETE.key:
+    if key not in READ_RULES or key == IGNORE_DELETE.key:
         return
     reason = why_other_rows(store, base, old, new)
     if reason is not None:
@@ -81,6 +84,14 @@ def _marked_files(store: FileStore, snapshot: Snapshot) -> int:
         return 0
     entries = store.manifests.read_index(snapshot.index_manifest)
     return sum(len(entry.deletion_ranges or ()) for entry in entries if entry.index_type == DELETION_VECTORS)
+
+
+def _are_merged(live: Sequence[ManifestEntry], rules: ReadRules) -> bool:
+    """Return True if a batch read or the next compaction merges files of a bucket."""
+    if rules.vectors:
+        return any(entry.file.level == 0 for entry in live)
+    files = Counter(entry.bucket_ref for entry in live)
+    return _in_several_levels(live) or any(e.file.level == 0 and files[e.bucket_ref] > 1 for e in live)
 
 
 def _in_several_levels(live: Iterable[ManifestEntry]) -> bool:

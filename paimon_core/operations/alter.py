@@ -16,11 +16,11 @@ from paimon_core.store.file_store import FileStore
 def alter(store: FileStore, changes: Changes) -> FileStore:
     """Apply schema changes, all or none, and return the table with its new schema.
 
-    Raises as `Schemas.apply`, and InvalidInputError for a change of an option in `READ_RULES` that may change the rows
-    of the newest snapshot: in all engines, deleted rows could return, or values be lost or added twice. A commit of
-    deletion vectors at the same time either sees the new schema (`commit.schema_check.keep_vectors_on`), or is seen
-    here, and the option is turned on again. After any other commit at the same time, the next commit is refused if its
-    base has other rows (`commit.read_rules.check_rules`).
+    Raises as `Schemas.apply`, and InvalidInputError for a change of an option of `schema.read_rules` under which rows
+    may change: in all engines, deleted rows could return, or values be lost or added twice. A commit of deletion
+    vectors at the same time either sees the new schema (`commit.schema_check.keep_vectors_on`), or is seen here, and
+    the option is turned on again. After any other commit at the same time, the next commit is refused if its base has
+    other rows (`commit.read_rules.check_rules`).
     """
     turned_off = False
 

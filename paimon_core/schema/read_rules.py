@@ -8,7 +8,8 @@ The compactions that wrote the files decide how the rows of a key in several lev
 | with lookups | whole results, which older ones may follow | merges level 0 with the row of the smallest level |
 | with deletion vectors | whole results; vectors mark older ones | returns rows without a mark, but not level 0 |
 
-With ``ignore-delete``, stored rows of kind -U and -D have no effect (``first-row`` stores none).
+With ``ignore-delete``, stored rows of kind -U and -D have no effect (``first-row`` stores none). `merge_options` define
+the merge itself.
 
 So a snapshot is read by the options under which it was committed. They may change only if the newest snapshot has the
 same rows under both (`commit.read_rules`). Merge engines that return stored rows, as ``deduplicate`` does, read the
@@ -27,10 +28,11 @@ from paimon_core.options.merge import (
     IGNORE_DELETE,
 )
 from paimon_core.options.option import Option
+from paimon_core.schema.merge_options import changed_merge, merge_options
 from paimon_core.schema.table_schema import TableSchema
 
 READ_RULES = (DELETION_VECTORS_ENABLED.key, CHANGELOG_PRODUCER.key, FORCE_LOOKUP.key, IGNORE_DELETE.key)
-"""The keys of these options."""
+"""The keys of these options, without those of the merge."""
 
 
 class ReadRules(NamedTuple):
@@ -60,27 +62,28 @@ def changed_rule(old: TableSchema, new: TableSchema) -> str | None:
     ``old`` and ``new`` are schemas of one table.
     """
     if rules_of(old) == rules_of(new):
-        return None
+        return changed_merge(old, new)
     return next(key for key in READ_RULES if rule_text(old, key) != rule_text(new, key))
 
 
 def rule_text(schema: TableSchema, key: str) -> str:
-    """Return the value of an option in `READ_RULES` as text."""
+    """Return the value of an option as text: of one in `READ_RULES` with its default, of others as it is set."""
+    if key not in READ_RULES:
+        return schema.options.get(key, "nothing")
     option: Option[object] = ALL_OPTIONS[key]
     return str(schema.options.value(option)).lower()
 
 
 def may_change_rules(schema: TableSchema) -> bool:
     """Return True if an older version of the schema of this table may have had other rules."""
-    value = schema.options.value
-    return value(DELETION_VECTORS_MODIFIABLE) or value(IGNORE_DELETE) or _is_partial(schema)
+    return bool(schema.primary_keys) or schema.options.value(DELETION_VECTORS_MODIFIABLE)
 
 
 def with_rules_of(schema: TableSchema, then: TableSchema) -> TableSchema:
     """Return ``schema`` with the rules of ``then``, or itself if it has them."""
-    if rules_of(schema) == rules_of(then):
+    if changed_rule(then, schema) is None:
         return schema
-    return schema.copy({key: rule_text(then, key) for key in READ_RULES})
+    return schema.copy(merge_options(schema, then) | {key: rule_text(then, key) for key in READ_RULES})
 
 
 def _is_partial(schema: TableSchema) -> bool:

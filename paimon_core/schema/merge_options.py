@@ -1,0 +1,76 @@
+"""The options that define how the rows of a key are merged: their order, and the functions of columns."""
+
+from collections.abc import Collection, Mapping
+
+from paimon_core.merge import engine_type
+from paimon_core.options.merge import SEQUENCE_FIELD, SEQUENCE_FIELD_SORT_ORDER
+from paimon_core.options.per_field import split_field_option, split_list
+from paimon_core.schema.references import options_at
+from paimon_core.schema.table_schema import TableSchema
+
+_OF_TABLES = (SEQUENCE_FIELD.key, SEQUENCE_FIELD_SORT_ORDER.key, "fields.default-aggregate-function")
+_GROUP = "sequence-group"
+_OF_COLUMNS = frozenset(
+    {_GROUP, "aggregate-function", "count-limit", "distinct", "ignore-retract", "list-agg-delimiter"}
+)
+"""Options of columns. Options that name fields inside of columns are left out: they follow each rename."""
+
+
+def changed_merge(old: TableSchema, new: TableSchema) -> str | None:
+    """Return an option that makes ``new`` merge rows in another way than ``old``. `None`: both merge them the same.
+
+    ``old`` and ``new`` are schemas of one table. Columns that only one of them has are not compared.
+    """
+    shared = {field.id for field in old.fields} & {field.id for field in new.fields}
+    then, now = (_merge_of(schema, shared) for schema in (old, new))
+    return next(
+        (key for items in (now.items(), then.items()) for item, key in items if (item in then) != (item in now)), None
+    )
+
+
+def merge_options(schema: TableSchema, then: TableSchema) -> dict[str, str | None]:
+    """Return the changes of options that let ``schema`` merge the columns of ``then`` as ``then`` does."""
+    ids = {field.id for field in then.fields}
+    columns = {field.name for field in schema.fields if field.id in ids}
+    changes: dict[str, str | None] = dict.fromkeys(key for key in schema.options if _is_merging(key, columns))
+    changes.update(_only_merging(options_at(then, schema), columns))
+    return changes
+
+
+def _only_merging(options: Mapping[str, str], columns: Collection[str]) -> dict[str, str]:
+    return {key: text for key, text in options.items() if _is_merging(key, columns)}
+
+
+def _is_merging(key: str, columns: Collection[str]) -> bool:
+    """Return True for an option that defines the merge, of the table or of some of these columns."""
+    setting = split_field_option(key)
+    if setting is None:
+        return key in _OF_TABLES
+    return setting[1] in _OF_COLUMNS and not set(setting[0]).isdisjoint(columns)
+
+
+def _merge_of(schema: TableSchema, columns: set[int]) -> dict[tuple[object, ...], str]:
+    """Return the settings for the merge of these columns, with ids for names, and the option that makes each."""
+    if not schema.primary_keys:
+        return {}
+    ids, options = {field.name: field.id for field in schema.fields}, schema.options
+    order = tuple(ids.get(name, -1) for name in options.value(SEQUENCE_FIELD))
+    found: dict[tuple[object, ...], str] = {}
+    if order:
+        found["order", order] = SEQUENCE_FIELD.key
+        found["sort order", options.value(SEQUENCE_FIELD_SORT_ORDER)] = SEQUENCE_FIELD_SORT_ORDER.key
+    if engine_type(options).keeps_rows:
+        return found
+    for key, text in options.items():
+        setting = split_field_option(key)
+        if setting is None and key in _OF_TABLES[2:]:
+            found[key, text] = key
+        if setting is None or setting[1] not in _OF_COLUMNS:
+            continue
+        named = tuple(ids.get(name, -1) for name in setting[0])
+        value: object = text
+        if setting[1] == _GROUP:
+            value = frozenset(ids.get(name, -1) for name in split_list(text)) & columns
+        if value and not columns.isdisjoint(named):
+            found[named, setting[1], value] = key
+    return found
