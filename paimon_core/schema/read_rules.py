@@ -61,13 +61,15 @@ def changed_rule(old: TableSchema, new: TableSchema) -> str | None:
 
     ``old`` and ``new`` are schemas of one table.
     """
-    if rules_of(old) == rules_of(new):
-        return changed_merge(old, new)
-    return next(key for key in READ_RULES if rule_text(old, key) != rule_text(new, key))
+    if rules_of(old) != rules_of(new):
+        for key in READ_RULES:
+            if rule_text(old, key) != rule_text(new, key):
+                return key
+    return changed_merge(old, new)
 
 
 def rule_text(schema: TableSchema, key: str) -> str:
-    """Return the value of an option as text: of one in `READ_RULES` with its default, of others as it is set."""
+    """Return the value of an option as text; only options in `READ_RULES` have their defaults."""
     if key not in READ_RULES:
         return schema.options.get(key, "nothing")
     option: Option[object] = ALL_OPTIONS[key]

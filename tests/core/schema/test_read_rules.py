@@ -181,3 +181,12 @@ def test_tag_is_read_with_functions_and_names_of_then(tmp_path):
     assert table.to_arrow(tag="before").sort_by("k").to_pylist() == rows([1, 2], 3).to_pylist()
     Table.open(table.path).write(pa.table({"k": [1], "s": [9], "n": ["s"]}))
     assert [row["s"] for row in sorted_rows(Table.open(table.path))] == [9, 3]
+
+
+def test_empty_table_takes_every_change(tmp_path):
+    table = Table.create(str(tmp_path / "t"), Schema(COLUMNS, ["k"], [], BASE | LOOKUP))
+    for change in (SetOption("merge-engine", "aggregation"), RemoveOption("changelog-producer"), ON, OFF):
+        table = table.alter([change])
+    table.write(rows([1], 1))
+    with pytest.raises(InvalidInputError, match="'merge-engine' cannot be changed"):
+        table.alter([SetOption("merge-engine", "deduplicate")])
