@@ -49,8 +49,9 @@ def _with_options(store: FileStore, schema: TableSchema, changes: Iterable[Schem
     values = {change.key: change.value if isinstance(change, SetOption) else None for change in made}
     after = schema.copy(values)
     if changed_rule(schema, after) is not None and store.snapshots.latest_id() is not None:
-        for key, value in values.items():
+        for key, value in values.items():  # the first ones may allow the next ones
             check_change(schema.options, key, value)
+            schema = schema.copy({key: value})
     return after
 
 

@@ -190,3 +190,15 @@ def test_empty_table_takes_every_change(tmp_path):
     table.write(rows([1], 1))
     with pytest.raises(InvalidInputError, match="'merge-engine' cannot be changed"):
         table.alter([SetOption("merge-engine", "deduplicate")])
+
+
+@pytest.mark.parametrize("keys", [[], ["k"]], ids=["append", "keyed"])
+def test_vectors_are_allowed_and_turned_on_by_one_statement(tmp_path, keys):
+    table = Table.create(str(tmp_path / "t"), Schema(COLUMNS, keys, [], {"bucket": "1"} if keys else {}))
+    table.write(rows([1], 1))
+    table.compact(full=True)
+    with pytest.raises(InvalidInputError, match=r"unless 'deletion-vectors.modifiable' is true"):
+        table.alter([ON])
+    table = table.alter([SetOption("deletion-vectors.modifiable", "true"), ON])
+    table.delete("k = 1")
+    assert Table.open(table.path).to_arrow().num_rows == 0
