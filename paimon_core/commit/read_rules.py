@@ -1,50 +1,11 @@
-"""Check that the newest snapshot of a table has the same rows under other rules: see `schema.read_rules`."""
+"""Check that a commit changes no row of its base by new `READ_RULES`."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-
-from paimon_core.errors import InvalidInputError, NotFoundError
-from paimon_core.manifest.entry import ManifestEntry
-from paimon_core.manifest.index_entry import DELETION_VECTORS
+from paimon_core.errors import InvalidInputError
 from paimon_core.options.merge import IGNORE_DELETE
-from paimon_core.scan.entries import live_entries
-from paimon_core.schema.continuity import is_replaced
-from paimon_core.schema.merge_options import changed_merge
-from paimon_core.schema.read_rules import READ_RULES, ReadRules, changed_rule, rule_text, rules_of
-from paimon_core.schema.table_schema import TableSchema
+from paimon_core.scan.read_rules import committed_with, why_other_rows
+from paimon_core.schema.read_rules import READ_RULES, changed_rule, rule_text
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
-
-
-def why_other_rows(store: FileStore, snapshot: Snapshot | None, old: TableSchema, new: TableSchema) -> str | None:
-    """Return the reason why a snapshot of ``old`` may have other rows under ``new``. `None`: it has the same rows.
-
-    Cost: nothing if both have the same rules, else the manifests of the snapshot.
-
-    Args:
-        store: the table.
-        snapshot: the newest snapshot; `None`: no data.
-        old: the schema before the change.
-        new: the schema after it.
-    """
-    if snapshot is None or changed_rule(old, new) is None:
-        return None
-    place = f"snapshot {snapshot.id} of {store.root}"
-    had, has = rules_of(old), rules_of(new)
-    marked = _marked_files(store, snapshot) if had.vectors and not has.vectors else 0
-    if marked:
-        return f"{place} has deletion vectors (data files: {marked}), and without the option their rows would return"
-    if not store.schema.primary_keys:
-        return None
-    live = [entry for entry in live_entries(store, snapshot, with_stats=False).live if entry.bucket >= 0]
-    if has.vectors and not had.vectors and any(entry.file.level == 0 for entry in live):
-        return f"{place} has files of level 0, whose rows batch reads would no longer show"
-    if has.ignores_deletes and not had.ignores_deletes and any(entry.file.may_delete for entry in live):
-        return f"{place} has rows of kind -D, which would no longer delete other rows"
-    levels = {"files of several levels": had[:-1] != has[:-1] and _in_several_levels(live)}
-    levels["several files that are merged"] = changed_merge(old, new) is not None and _are_merged(live, has)
-    found = next((name for name, is_found in levels.items() if is_found), None)
-    return found and f"{place} has {found}, and the rows of a key in them would be merged in another way"
 
 
 def check_rules(store: FileStore, base: Snapshot | None, schema_id: int) -> None:
@@ -67,34 +28,3 @@ def check_rules(store: FileStore, base: Snapshot | None, schema_id: int) -> None
             f"nothing is committed: option {key!r} was changed, but {reason}; set it to {rule_text(old, key)!r} again, "
             "call compact(full=True) or CALL sys.compact, and then change it"
         )
-
-
-def committed_with(store: FileStore, snapshot: Snapshot, schema: TableSchema) -> TableSchema:
-    """Return the schema of a snapshot, or ``schema`` if it is lost or ``schema`` replaces its table."""
-    try:
-        found = store.schemas.get(snapshot.schema_id)
-    except NotFoundError:  # a damaged table: `verify` reports it
-        return schema
-    return schema if is_replaced(found, schema) else found
-
-
-def _marked_files(store: FileStore, snapshot: Snapshot) -> int:
-    """Return the number of data files of a snapshot that have a deletion vector."""
-    if snapshot.index_manifest is None:
-        return 0
-    entries = store.manifests.read_index(snapshot.index_manifest)
-    return sum(len(entry.deletion_ranges or ()) for entry in entries if entry.index_type == DELETION_VECTORS)
-
-
-def _are_merged(live: Sequence[ManifestEntry], rules: ReadRules) -> bool:
-    """Return True if a batch read or the next compaction merges files of a bucket."""
-    if rules.vectors:
-        return any(entry.file.level == 0 for entry in live)
-    files = Counter(entry.bucket_ref for entry in live)
-    return _in_several_levels(live) or any(e.file.level == 0 and files[e.bucket_ref] > 1 for e in live)
-
-
-def _in_several_levels(live: Iterable[ManifestEntry]) -> bool:
-    """Return True if a bucket has files of several levels above 0."""
-    levels: dict[object, int] = {}
-    return any(levels.setdefault(e.bucket_ref, e.file.level) != e.file.level for e in live if e.file.level)

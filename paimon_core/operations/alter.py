@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from paimon_core.commit.read_rules import committed_with, why_other_rows
 from paimon_core.errors import InvalidInputError
 from paimon_core.options.merge import DELETION_VECTORS_ENABLED
+from paimon_core.scan.read_rules import committed_with, why_other_rows
 from paimon_core.schema.change import RemoveOption, SchemaChange, SetOption
 from paimon_core.schema.mutability import check_change
 from paimon_core.schema.read_rules import changed_rule

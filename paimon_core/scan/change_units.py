@@ -14,11 +14,11 @@ from paimon_core.manifest.bucket import group_by_bucket
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
 from paimon_core.options.scan import STREAMING_READ_APPEND_OVERWRITE, STREAMING_READ_OVERWRITE
 from paimon_core.scan.entries import live_entries
+from paimon_core.scan.read_rules import check_same_rules
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.split_plan import Packing, plan_splits
 from paimon_core.scan.table_scan import snapshot_splits
 from paimon_core.snapshot.snapshot import CommitKind, Snapshot
-from paimon_core.store.at_snapshot import check_same_rules
 from paimon_core.store.file_store import FileStore
 
 _ONE_BY_ONE = Packing(target_size=0, open_cost=1)

@@ -14,11 +14,11 @@ from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.predicate.expr import Predicate
 from paimon_core.scan.change_units import ChangeUnit, RowSource
 from paimon_core.scan.entries import live_entries
+from paimon_core.scan.read_rules import check_same_rules
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.split_plan import Packing
 from paimon_core.scan.table_scan import TableScan, snapshot_splits
 from paimon_core.snapshot.snapshot import Snapshot
-from paimon_core.store.at_snapshot import check_same_rules
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 

@@ -21,11 +21,11 @@ from paimon_core.predicate.rewrite import columns as columns_of
 from paimon_core.read.frames import RepeatableRead
 from paimon_core.scan.interval import Interval, asks_for_changes, interval_between, interval_of
 from paimon_core.scan.projection import project
+from paimon_core.scan.read_rules import with_rules_at
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.starting_scanner import without_start
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.time_travel import NEWEST, OPTIONS, TimeTravel
-from paimon_core.store.at_snapshot import with_rules_at
 from paimon_core.store.current_schema import check_opened, check_same_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table.selection import Selection

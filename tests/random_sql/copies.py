@@ -23,6 +23,7 @@ class Copy:
         path: its directory.
         checkpoint: the checkpoint of its queries.
         columns: the columns that it has.
+        producer: the changelog producer of the table.
         snapshot: the newest snapshot of the table when the last query ended.
         rows: how often the table had each row then, as text.
     """
@@ -30,6 +31,7 @@ class Copy:
     path: str
     checkpoint: str
     columns: list[tuple[str, str]]
+    producer: str
     snapshot: int
     rows: Counter[str]
 
@@ -73,7 +75,8 @@ class Copies:
             self._begun += 1
             name = f"{Path(table.path).name}_copy{self._begun}"
             checkpoint = f"{self._checkpoints.name}/{name}"
-            copy = Copy(f"{Path(table.path).parent}/{name}", checkpoint, columns, snapshot.id, rows)
+            producer = table.store.traits.changelog_producer
+            copy = Copy(f"{Path(table.path).parent}/{name}", checkpoint, columns, producer, snapshot.id, rows)
         self._run(table, copy)
         copy.snapshot, copy.rows = snapshot.id, rows
         self._copies[table.path] = copy
@@ -97,6 +100,8 @@ def _sees_all(table: Table, copy: Copy, columns: list[tuple[str, str]], rows: Co
     """Return True if a stream sees all changes since the last query of a copy."""
     snapshots = {one.id: one.commit_kind for one in table.snapshots()}
     kinds = {kind for number, kind in snapshots.items() if number > copy.snapshot}
-    if copy.columns != columns or copy.snapshot not in snapshots or CommitKind.OVERWRITE in kinds:
+    if (copy.columns, copy.producer) != (columns, table.store.traits.changelog_producer):
+        return False
+    if copy.snapshot not in snapshots or CommitKind.OVERWRITE in kinds:
         return False
     return bool(table.schema.primary_keys) or copy.rows <= rows

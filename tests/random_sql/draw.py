@@ -116,6 +116,8 @@ PROPERTIES = [
     ("file-index.bloom-filter.columns", "id"),
 ]
 """Properties of tables that change files, but no rows."""
+PRODUCERS = [("changelog-producer", "lookup"), ("changelog-producer", "none")]
+"""Properties of tables with a primary key that change no rows, but may be refused."""
 HAS_REPLACE_USING = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= (4, 3)
 NO_CODE = 0.5
 """The share of programs for which Spark compiles no code, which takes it most of its time with so few rows."""
@@ -146,7 +148,8 @@ class Draft(RandomTable):
         """Properties that the table may get later. Some tables show rows only after the compaction of a write."""
         table = self.definition
         compacts = table.engine == "first-row" or (table.keys and "deletion-vectors.enabled" in table.options)
-        return [one for one in PROPERTIES if not (compacts and one[0] in ("write-only", COMPACTION_TRIGGER))]
+        properties = [one for one in PROPERTIES if not (compacts and one[0] in ("write-only", COMPACTION_TRIGGER))]
+        return properties + PRODUCERS * 3 if self.is_keyed and not compacts else properties
 
     def cell(self, column: Column) -> str:
         """Return the text of a value of a new row; keys and sequences of groups are never NULL."""

@@ -57,7 +57,12 @@ OF_VALUES = {
 }
 """Errors that the value of a row causes."""
 CHANGES_OF = "`{}$audit_log` WITH ('incremental-between' = '{},{}', 'incremental-between-scan-mode' = '{}')"
-REFUSED = ("REPLACE WHERE", "the condition of this overwrite", "cannot translate expression to source filter")
+REFUSED = (
+    "First rewrite the files",
+    "REPLACE WHERE",
+    "the condition of this overwrite",
+    "cannot translate expression to source filter",
+)
 """Messages with which statements are refused that a table of Spark would run (docs/reference/sql)."""
 
 
@@ -111,9 +116,10 @@ def set_up(spark: SparkSession, settings: dict[str, str], limits: dict[str, int]
 
 @dataclass
 class _State:
-    """The columns of a table, its newest snapshot, and how often it has each row, as text."""
+    """The columns of a table, its changelog producer, its newest snapshot, and how often it has each row, as text."""
 
     columns: list[tuple[str, str]]
+    producer: str
     snapshot: int
     rows: Counter[str]
 
@@ -257,13 +263,16 @@ class Player:
             return None
         listed = ", ".join(f"`{name}`" for name, _ in columns)
         texts = self.spark.sql(self.model.text(f"SELECT CAST(struct({listed}) AS STRING) FROM {{{step.table}}}"))
-        state = _State(columns, snapshot.id, Counter(row[0] for row in texts.collect()))
+        producer = table.store.traits.changelog_producer
+        state = _State(columns, producer, snapshot.id, Counter(row[0] for row in texts.collect()))
         before = self.states.get(step.table)
         self.states[step.table] = state
         if failure := self._copied(at, step, table, state):
             return failure
         ids = {one.id for one in table.snapshots()}
-        if before is None or before.columns != columns or before.snapshot not in ids or before.snapshot >= snapshot.id:
+        if before is None or (before.columns, before.producer) != (columns, producer):
+            return None
+        if before.snapshot not in ids or before.snapshot >= snapshot.id:
             return None
         kinds = [one.commit_kind for one in table.snapshots() if one.id > before.snapshot]
         modes = ["diff"] + ["changelog"] * (_looks_up(table) and CommitKind.OVERWRITE not in kinds)

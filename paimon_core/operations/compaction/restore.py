@@ -17,10 +17,10 @@ from paimon_core.operations.compaction.rescale import rewritten
 from paimon_core.options.file import ROW_TRACKING_ENABLED
 from paimon_core.options.lsm import FULL_COMPACTION_DELTA_COMMITS, WRITE_ONLY
 from paimon_core.scan.entries import live_entries, partitions_predicate
+from paimon_core.scan.read_rules import check_same_rules
 from paimon_core.scan.table_scan import TableScan
 from paimon_core.schema.support import check_writable
 from paimon_core.snapshot.snapshot import Snapshot
-from paimon_core.store.at_snapshot import check_same_rules
 from paimon_core.store.expired import raise_if_expired
 from paimon_core.store.file_store import FileStore
 
