@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from paimon_core.merge import engine_type
 from paimon_core.options.merge import SEQUENCE_FIELD, SEQUENCE_FIELD_SORT_ORDER
 from paimon_core.options.per_field import split_field_option, split_list
-from paimon_core.schema.references import options_at
+from paimon_core.schema.references import columns_in, options_at
 from paimon_core.schema.table_schema import TableSchema
 
 _OF_TABLES = (SEQUENCE_FIELD.key, SEQUENCE_FIELD_SORT_ORDER.key, "fields.default-aggregate-function")
@@ -32,21 +32,23 @@ def merge_options(schema: TableSchema, then: TableSchema) -> dict[str, str | Non
     """Return the changes of options that let ``schema`` merge the columns of ``then`` as ``then`` does."""
     ids = {field.id for field in then.fields}
     columns = {field.name for field in schema.fields if field.id in ids}
-    changes: dict[str, str | None] = dict.fromkeys(key for key in schema.options if _is_merging(key, columns))
+    changes: dict[str, str | None] = dict.fromkeys(_only_merging(schema.options, columns))
     changes.update(_only_merging(options_at(then, schema), columns))
     return changes
 
 
 def _only_merging(options: Mapping[str, str], columns: Collection[str]) -> dict[str, str]:
-    return {key: text for key, text in options.items() if _is_merging(key, columns)}
+    """Return the options that define the merge, of the table or of some of these columns."""
+    return {
+        key: text
+        for key, text in options.items()
+        if key in _OF_TABLES or (_is_of_column(key) and not set(columns_in(key, text)).isdisjoint(columns))
+    }
 
 
-def _is_merging(key: str, columns: Collection[str]) -> bool:
-    """Return True for an option that defines the merge, of the table or of some of these columns."""
+def _is_of_column(key: str) -> bool:
     setting = split_field_option(key)
-    if setting is None:
-        return key in _OF_TABLES
-    return setting[1] in _OF_COLUMNS and not set(setting[0]).isdisjoint(columns)
+    return setting is not None and setting[1] in _OF_COLUMNS
 
 
 def _merge_of(schema: TableSchema, columns: set[int]) -> dict[tuple[object, ...], str]:
@@ -54,7 +56,7 @@ def _merge_of(schema: TableSchema, columns: set[int]) -> dict[tuple[object, ...]
     if not schema.primary_keys:
         return {}
     ids, options = {field.name: field.id for field in schema.fields}, schema.options
-    order = tuple(ids.get(name, -1) for name in options.value(SEQUENCE_FIELD))
+    order = tuple(ids[name] for name in options.value(SEQUENCE_FIELD) if ids.get(name) in columns)
     found: dict[tuple[object, ...], str] = {}
     if order:
         found["order", order] = SEQUENCE_FIELD.key
@@ -62,15 +64,15 @@ def _merge_of(schema: TableSchema, columns: set[int]) -> dict[tuple[object, ...]
     if engine_type(options).keeps_rows:
         return found
     for key, text in options.items():
-        setting = split_field_option(key)
-        if setting is None and key in _OF_TABLES[2:]:
+        if key in _OF_TABLES[2:]:
             found[key, text] = key
+        setting = split_field_option(key)
         if setting is None or setting[1] not in _OF_COLUMNS:
             continue
         named = tuple(ids.get(name, -1) for name in setting[0])
-        value: object = text
-        if setting[1] == _GROUP:
-            value = frozenset(ids.get(name, -1) for name in split_list(text)) & columns
-        if value and not columns.isdisjoint(named):
-            found[named, setting[1], value] = key
+        if setting[1] == _GROUP:  # also one of a new column changes the merge of older ones
+            members = frozenset(ids.get(name, -1) for name in split_list(text)) & columns
+            found.update({(named, _GROUP, members): key} if members else {})
+        elif not columns.isdisjoint(named):
+            found[named, setting[1], text] = key
     return found

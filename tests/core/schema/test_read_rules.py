@@ -183,6 +183,34 @@ def test_function_of_new_column_needs_no_compaction(tmp_path):
     assert [row["number"] for row in sorted_rows(table)] == [2, 2]
 
 
+def test_group_of_new_column_waits_for_full_compaction(tmp_path):
+    table = Table.create(str(tmp_path / "t"), Schema(COLUMNS, ["k"], [], BASE | PARTIAL))
+    for number in range(2):
+        table.write(rows([1, 2], number))
+    table.tags.create("before")
+    before, group = sorted_rows(table), SetOption("fields.at.sequence-group", "s")
+    table = table.alter([AddColumn("at", "BIGINT")])
+    with pytest.raises(InvalidInputError, match=r"'fields\.at\.sequence-group' cannot be changed"):
+        table.alter([group])
+    table.compact(full=True)
+    table = Table.open(table.path).alter([group])
+    assert table.to_arrow(COLUMNS.names).sort_by("k").to_pylist() == before
+    assert table.to_arrow(COLUMNS.names, tag="before").sort_by("k").to_pylist() == before
+
+
+def test_order_by_new_column_needs_no_compaction(tmp_path):
+    table = Table.create(str(tmp_path / "t"), Schema(COLUMNS, ["k"], [], BASE))
+    for number in range(4):
+        table.write(rows([1, 2], number))
+    table = table.alter([AddColumn("at", "BIGINT"), SetOption("sequence.field", "at")])
+    assert [row["n"] for row in sorted_rows(table)] == [3, 3]
+    for n, at in ((5, 7), (6, 2)):
+        table.write(pa.table({"k": [1], "n": [n], "s": ["s"], "at": [at]}))
+    assert [row["n"] for row in sorted_rows(Table.open(table.path))] == [5, 3]
+    with pytest.raises(InvalidInputError, match=r"'sequence\.field' cannot be changed"):
+        Table.open(table.path).alter([RemoveOption("sequence.field")])
+
+
 def test_tag_is_read_with_functions_and_names_of_then(tmp_path):
     table = Table.create(str(tmp_path / "t"), Schema(COLUMNS, ["k"], [], BASE | SUM | {"sequence.field": "s"}))
     for number in range(1, 3):
