@@ -169,6 +169,11 @@ class _Chunk:
 
     batch: pa.RecordBatch
     keys: list[Column]
+    nbytes: int
+
+    @classmethod
+    def of(cls, batch: pa.RecordBatch, keys: list[Column]) -> "_Chunk":
+        return cls(batch, keys, _bytes_of(batch))
 
     def key(self, row: int) -> Key:
         return tuple(column[row].as_py() for column in self.keys)
@@ -184,7 +189,11 @@ class _Chunk:
 
     def slice(self, start: int, stop: int) -> "_Chunk":
         count = stop - start
-        return _Chunk(self.batch.slice(start, count), [column.slice(start, count) for column in self.keys])
+        return _Chunk.of(self.batch.slice(start, count), [column.slice(start, count) for column in self.keys])
+
+
+def _bytes_of(batch: pa.RecordBatch) -> int:
+    return int(batch.nbytes)
 
 
 class _RunCursor:
@@ -194,12 +203,9 @@ class _RunCursor:
         self._run, self._order, self._number, self._share = iter(run), order, number, share
         self._chunks: deque[_Chunk] = deque()
         self._rows = 0
-        self.last_key: Key = ()
-
-    @property
-    def nbytes(self) -> int:
+        self.nbytes = 0
         """Bytes of all buffered rows."""
-        return sum(chunk.batch.nbytes for chunk in self._chunks)
+        self.last_key: Key = ()
 
     @property
     def first_key(self) -> Key:
@@ -210,7 +216,7 @@ class _RunCursor:
         """Buffer batches up to the run's share of rows. Return False if the run has ended and the buffer is empty."""
         while self._wants_more() and (batch := next(self._run, None)) is not None:
             if batch.num_rows:
-                self._append(_Chunk(batch, key_columns(batch, self._order)))
+                self._append(_Chunk.of(batch, key_columns(batch, self._order)))
         return bool(self._chunks)
 
     def _wants_more(self) -> bool:
@@ -225,13 +231,14 @@ class _RunCursor:
             )
         self._chunks.append(chunk)
         self._rows += chunk.batch.num_rows
+        self.nbytes += chunk.nbytes
         self.last_key = last
 
     def take_all(self) -> list[pa.RecordBatch]:
         """Cut off all buffered rows."""
         taken = [chunk.batch for chunk in self._chunks]
         self._chunks.clear()
-        self._rows = 0
+        self._rows = self.nbytes = 0
         return taken
 
     def key(self, row: int) -> Key:
@@ -277,8 +284,11 @@ class _RunCursor:
         taken = []
         while count:
             chunk = self._chunks.popleft()
+            self.nbytes -= chunk.nbytes
             if (size := chunk.batch.num_rows) > count:
-                self._chunks.appendleft(chunk.slice(count, size))
+                remaining = chunk.slice(count, size)
+                self._chunks.appendleft(remaining)
+                self.nbytes += remaining.nbytes
                 chunk = chunk.slice(0, count)
             count -= chunk.batch.num_rows
             taken.append(chunk.batch)

@@ -233,6 +233,15 @@ def test_merge_memory_is_two_batches_per_run():
     assert delivered == sum(pulled) == 2 * 40 * 20_000
 
 
+def test_work_for_small_batches_grows_with_their_number(monkeypatch):
+    measured, bytes_of = [], kway._bytes_of
+    monkeypatch.setattr(kway, "_bytes_of", lambda batch: measured.append(0) or bytes_of(batch))
+    runs = [iter([ints(n, first=n) for n in range(number, 3000, 2)]) for number in range(2)]
+    tables = list(merge_runs(runs, MergeOrder(("k",)), deduplicate()))
+    assert pa.concat_tables(tables).column("k").to_pylist() == list(range(3000))
+    assert len(measured) <= 2 * 3000
+
+
 def test_window_over_chunk_limit_is_split(monkeypatch):
     runs = [ints(*range(i, 8_000, 4), first=2_000 * i) for i in range(4)]
     monkeypatch.setattr(kway, "_WINDOW_BYTES", 20_000)
