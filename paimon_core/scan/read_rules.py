@@ -57,22 +57,22 @@ def why_other_rows(store: FileStore, snapshot: Snapshot | None, old: TableSchema
     """
     if snapshot is None or changed_rule(old, new) is None:
         return None
-    place = f"snapshot {snapshot.id} of {store.root}"
+    shown = f"snapshot {snapshot.id} of {store.root}"
     had, has = rules_of(old), rules_of(new)
     marked = _marked_files(store, snapshot) if had.vectors and not has.vectors else 0
     if marked:
-        return f"{place} has deletion vectors (data files: {marked}), and without the option their rows would return"
+        return f"{shown} has deletion vectors (data files: {marked}), and without the option their rows would return"
     if not store.schema.primary_keys:
         return None
     live = [entry for entry in live_entries(store, snapshot, with_stats=False).live if entry.bucket >= 0]
     if has.vectors and not had.vectors and any(entry.file.level == 0 for entry in live):
-        return f"{place} has files of level 0, whose rows batch reads would no longer show"
+        return f"{shown} has files of level 0, whose rows batch reads would no longer show"
     if has.ignores_deletes and not had.ignores_deletes and any(entry.file.may_delete for entry in live):
-        return f"{place} has rows of kind -D, which would no longer delete other rows"
+        return f"{shown} has rows of kind -D, which would no longer delete other rows"
     levels = {"files of several levels": had[:-1] != has[:-1] and _in_several_levels(live)}
     levels["several files that are merged"] = changed_merge(old, new) is not None and _are_merged(live, has)
     found = next((name for name, is_found in levels.items() if is_found), None)
-    return found and f"{place} has {found}, and the rows of a key in them would be merged in another way"
+    return found and f"{shown} has {found}, and the rows of a key in them would be merged in another way"
 
 
 def committed_with(store: FileStore, snapshot: Snapshot, schema: TableSchema) -> TableSchema:
