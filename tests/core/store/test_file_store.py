@@ -67,10 +67,11 @@ def test_missing_table_is_not_opened(tmp_path, root):
 
 
 def test_dynamic_options_are_checked_and_laid_over(root):
-    store = FileStore.open(
-        root, options={"file.format": "orc", "sequence.field": None, "primary-key": "dt,k", "path": root}
-    )
-    assert dict(store.options) == {"bucket": "2", "file.format": "orc"}
+    store = FileStore.open(root, options={"file.format": "orc", "primary-key": "dt,k", "path": root})
+    assert dict(store.options) == {"bucket": "2", "file.format": "orc", "sequence.field": "v"}
+    assert dict(store.with_options({"file.format": None}).options) == {"bucket": "2", "sequence.field": "v"}
+    with pytest.raises(InvalidInputError, match=r"'sequence\.field' cannot be changed for one read or write"):
+        store.with_options({"sequence.field": None})
     with pytest.raises(InvalidInputError, match="merge-engine"):
         FileStore.open(root, options={"merge-engine": "aggregation"})
     with pytest.raises(InvalidInputError, match=r"file\.format"):
