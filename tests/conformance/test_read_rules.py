@@ -14,6 +14,8 @@ CHANGES = {
     "vectors": ({}, "deletion-vectors.enabled", "true"),
     "vectors of sums": (SUM, "deletion-vectors.enabled", "true"),
     "no vectors of sums": (SUM | VECTORS, "deletion-vectors.enabled", "false"),
+    "maximum instead of sum": (SUM, "fields.n.aggregate-function", "max"),
+    "order of rows": ({}, "sequence.field", "n"),
     "ignored deletes": ({}, "ignore-delete", "true"),
 }
 
