@@ -27,6 +27,7 @@ from paimon_core.options.option import Options
 from paimon_core.options.snapshot import COMMIT_SYNC
 from paimon_core.predicate.permissions import UNRESTRICTED, Permissions
 from paimon_core.row.binary_row import deserialize, internal_values
+from paimon_core.schema.continuity import is_replaced
 from paimon_core.schema.merge import MERGE_OPTIONS, MergeRules, rules_of
 from paimon_core.schema.microseconds import finer_columns, in_microseconds
 from paimon_core.schema.read_rules import with_rules_of
@@ -339,11 +340,14 @@ class FileStore:
     def at_schema(self, schema_id: int) -> "FileStore":
         """Return the table with an older version of its schema and the current options.
 
-        Options that name columns use the column names of the older version, and options in `READ_RULES` its values.
+        Options that name columns use the column names of the older version. Options of `schema.read_rules` have its
+        values, and all options if the table was replaced since.
         """
         if schema_id == self.schema.id:
             return self
         then = self.schemas.get(schema_id)
+        if is_replaced(then, self.schema):
+            return self.keeping_options(then)
         return self.with_schema(with_rules_of(replace(then, options=Options(options_at(self.schema, then))), then))
 
     def at_newest_schema(self) -> "FileStore":

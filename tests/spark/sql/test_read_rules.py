@@ -57,5 +57,43 @@ def test_rows_before_next_commit_and_at_tag(sql, monkeypatch, change, native):
         sql(f"RESET {NATIVE_READS}")
 
 
+REPLACEMENTS = {
+    "sums": (SUM, "(id INT NOT NULL, n BIGINT, s STRING) TBLPROPERTIES ('primary-key' = 'id')"),
+    "parts": (PARTIAL, "AS SELECT 7 AS id, 'x' AS n"),
+    "rows in order": (
+        "'sequence.field' = 'n'",
+        f"(id INT NOT NULL, n BIGINT, s STRING) TBLPROPERTIES ('primary-key' = 'id', {SUM})",
+    ),
+    "directories of partitions": (
+        "'partition.default-name' = 'none'",
+        "(id INT NOT NULL, n BIGINT, s STRING) PARTITIONED BY (s) TBLPROPERTIES ('partition.default-name' = 'null')",
+    ),
+}
+
+
+@pytest.mark.cases(2)
+@pytest.mark.parametrize("native", ["true", "false"])
+@pytest.mark.parametrize("old", REPLACEMENTS)
+def test_rows_before_replacement_are_read_with_options_of_then(sql, old, native):
+    options, new = REPLACEMENTS[old]
+    key, by = ("", "PARTITIONED BY (s)") if "partition" in options else ("'primary-key' = 'id', 'bucket' = '1', ", "")
+    sql(f"CREATE TABLE t (id INT NOT NULL, n BIGINT, s STRING) {by} TBLPROPERTIES ({key}{options})")
+    sql("INSERT INTO t VALUES (1, 5, NULL), (2, 5, 'a')")
+    sql("INSERT INTO t VALUES (1, 3, 'b'), (2, NULL, NULL)")
+    sql("CALL sys.create_tag(table => 't', tag => 'v')")
+    queries = ("SELECT * FROM t {} ORDER BY id, n, s", "SELECT count(*), sum(n), max(s) FROM t {}")
+    before = [sql(query.format("")) for query in queries]
+    sql(f"CREATE OR REPLACE TABLE t {new}")
+    if "AS SELECT" not in new:
+        sql("INSERT INTO t VALUES (9, 9, 'z')")
+    sql(f"SET {NATIVE_READS} = {native}")
+    try:
+        for version in ("VERSION AS OF 2", "VERSION AS OF 'v'"):
+            assert [sql(query.format(version)) for query in queries] == before
+    finally:
+        sql(f"RESET {NATIVE_READS}")
+    assert sql("SELECT count(*) FROM t") == [(1,)]
+
+
 def answers(sql, *tables):
     return [[sql(query.format(table)) for query in QUERIES] for table in tables]
