@@ -19,6 +19,7 @@ from paimon_core.predicate.rewrite import split_by
 from paimon_core.scan.change_units import snapshot_entries
 from paimon_core.scan.difference import ComparedSplits, compared_buckets, visible_buckets
 from paimon_core.scan.entries import PartitionFilter
+from paimon_core.scan.read_rules import check_not_replaced
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.split_plan import Packing, plan_splits
 from paimon_core.scan.starting_scanner import BRANCH_OPTIONS, without_start
@@ -164,6 +165,7 @@ class ChangeFeed:
         store = self.store
         if snapshot.commit_kind in (CommitKind.COMPACT, CommitKind.ANALYZE) and not self._shows_compactions:
             return
+        check_not_replaced(store, snapshot)
         entries = snapshot_entries(store, snapshot, changelog=False)
         adds = all(entry.kind == ADD for entry in entries)
         if adds and not (store.traits.keyed or store.traits.deletion_vectors or store.traits.data_evolution):

@@ -14,7 +14,7 @@ from paimon_core.manifest.bucket import group_by_bucket
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
 from paimon_core.options.scan import STREAMING_READ_APPEND_OVERWRITE, STREAMING_READ_OVERWRITE
 from paimon_core.scan.entries import live_entries
-from paimon_core.scan.read_rules import check_same_rules
+from paimon_core.scan.read_rules import check_not_replaced, check_same_rules
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.split_plan import Packing, plan_splits
 from paimon_core.scan.table_scan import snapshot_splits
@@ -71,6 +71,7 @@ def changed_units(
     The changes are the rows of the changelog, or without a changelog the rows that a commit added, once per key. An
     overwrite emits no changes unless the table's options ask for them. ``before`` returns the previous snapshot.
     """
+    check_not_replaced(store, snapshot)
     if snapshot.commit_kind == CommitKind.OVERWRITE:
         return _in_order(store, _overwritten(store, snapshot, before))
     has_changelog = store.traits.changelog_producer != "none"

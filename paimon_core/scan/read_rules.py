@@ -30,11 +30,30 @@ def with_rules_at(store: FileStore, snapshot: Snapshot | None) -> FileStore:
     return store if ruled is schema else store.with_schema(ruled)
 
 
-def check_same_rules(store: FileStore, snapshot: Snapshot) -> None:
-    """Raise InvalidInputError if a snapshot may have other rows under the rules of the table.
+def check_not_replaced(store: FileStore, snapshot: Snapshot) -> None:
+    """Raise InvalidInputError if a snapshot is of a table that was replaced: its columns are others.
 
-    Cost: as `with_rules_at`, and as `why_other_rows` if the rules differ.
+    Cost: one small read, if the schema has changed since the snapshot.
     """
+    if snapshot.schema_id == store.schema.id:
+        return
+    try:
+        schemas = store.schema, store.schemas.get(snapshot.schema_id)
+    except NotFoundError:  # a damaged table: `verify` reports it
+        return
+    if is_replaced(*sorted(schemas, key=lambda schema: schema.id)):
+        raise InvalidInputError(
+            f"{store.root} was replaced: snapshot {snapshot.id} has schema {snapshot.schema_id}, and the columns of "
+            f"schema {store.schema.id} are others. Read the snapshot with VERSION AS OF, or roll the table back"
+        )
+
+
+def check_same_rules(store: FileStore, snapshot: Snapshot) -> None:
+    """Raise InvalidInputError if a snapshot may have other rows under the rules of the table, or was replaced.
+
+    Cost: as `check_not_replaced`, and as `why_other_rows` if the rules differ.
+    """
+    check_not_replaced(store, snapshot)
     then = with_rules_at(store, snapshot).schema
     reason = None if then is store.schema else why_other_rows(store, snapshot, then, store.schema)
     if reason is not None:

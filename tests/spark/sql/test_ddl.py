@@ -282,8 +282,9 @@ def test_arrays_and_maps_of_blobs(sql):
     assert sql("SELECT * FROM t ORDER BY k") == [(1, [b"\1", None, b""], {"x": b"\2"}), (2, None, {})]
     sql("MERGE INTO t USING (SELECT 2 AS k) s ON t.k = s.k WHEN MATCHED THEN UPDATE SET a = array(X'03')")
     assert sql("SELECT a[0], m['x'] FROM t ORDER BY k") == [(b"\1", b"\2"), (b"\3", None)]
-    sql("ALTER TABLE t SET TBLPROPERTIES ('blob-as-descriptor' = 'true')")
-    assert sql("SELECT length(a[0]) > 29 FROM t") == [(True,), (True,)]
+    assert sql("SELECT length(a[0]) > 29 FROM t WITH ('blob-as-descriptor' = 'true')") == [(True,), (True,)]
+    with pytest.raises(Exception, match="could no longer be written: option 'blob-as-descriptor'"):
+        sql("ALTER TABLE t SET TBLPROPERTIES ('blob-as-descriptor' = 'true')")
 
 
 ROW_IDS = "'row-tracking.enabled' = 'true', 'data-evolution.enabled' = 'true'"

@@ -95,5 +95,33 @@ def test_rows_before_replacement_are_read_with_options_of_then(sql, old, native)
     assert sql("SELECT count(*) FROM t") == [(1,)]
 
 
+@pytest.mark.parametrize(
+    "options", ["", "TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1')"], ids=["append", "keyed"]
+)
+def test_changes_before_replacement_are_refused(sql, options):
+    """They are rows of other columns: the columns of the same names would be NULL."""
+    create = f"TABLE t (id INT, n INT) {options}" if not options else f"TABLE t (id INT NOT NULL, n INT) {options}"
+    sql(f"CREATE {create}")
+    sql("INSERT INTO t VALUES (1, 5)")
+    sql("CALL sys.create_tag(table => 't', tag => 'v')")
+    sql(f"CREATE OR REPLACE {create}")
+    sql("INSERT INTO t VALUES (9, 9)")
+    table = Table.open(location(sql, "t"))
+    first, last = table.tags.get("v").snapshot.id, table.snapshot().id
+    for read in (
+        lambda: table.changes(first - 1, last),
+        lambda: table.changes(first, last, "diff"),
+        lambda: [*table.with_options({"scan.snapshot-id": str(first)}).stream().to_batches()],
+        lambda: table.restore("v"),
+        lambda: sql(f"SELECT * FROM `t$audit_log` WITH ('incremental-between' = '{first - 1},{last}')"),
+    ):
+        with pytest.raises(Exception, match="was replaced: snapshot 1 has schema 0"):
+            read()
+    assert table.changes(last - 1, last).to_pylist() == [{"rowkind": "+I", "id": 9, "n": 9}]
+    assert sql("SELECT * FROM t") == [(9, 9)]
+    table.rollback_to(first)
+    assert sql("SELECT * FROM t") == [(1, 5)]
+
+
 def answers(sql, *tables):
     return [[sql(query.format(table)) for query in QUERIES] for table in tables]
