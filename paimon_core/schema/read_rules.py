@@ -32,7 +32,7 @@ from paimon_core.schema.merge_options import changed_merge, merge_options
 from paimon_core.schema.table_schema import TableSchema
 
 READ_RULES = (DELETION_VECTORS_ENABLED.key, CHANGELOG_PRODUCER.key, FORCE_LOOKUP.key, IGNORE_DELETE.key)
-"""The keys of these options, without those of the merge."""
+"""The keys of these options, except for `merge_options`."""
 
 
 class ReadRules(NamedTuple):
