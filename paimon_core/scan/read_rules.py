@@ -12,7 +12,7 @@ from paimon_core.manifest.index_entry import DELETION_VECTORS
 from paimon_core.scan.entries import live_entries
 from paimon_core.schema.continuity import is_replaced
 from paimon_core.schema.merge_options import changed_merge
-from paimon_core.schema.read_rules import ReadRules, changed_rule, may_change_rules, rules_of, with_rules_of
+from paimon_core.schema.read_rules import ReadRules, changed_rule, rules_of, with_rules_of
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
@@ -21,10 +21,12 @@ from paimon_core.store.file_store import FileStore
 def with_rules_at(store: FileStore, snapshot: Snapshot | None) -> FileStore:
     """Return the table with the rules of a snapshot, or ``store`` itself if it has them.
 
-    Cost: one small read, if the schema has changed since the snapshot, and the rules may have changed with it.
+    Cost: one small read, if the schema has changed since the snapshot.
     """
     schema = store.schema
-    if snapshot is None or snapshot.schema_id == schema.id or not may_change_rules(schema):
+    if snapshot is None or snapshot.schema_id == schema.id:
+        return store
+    if not schema.primary_keys and snapshot.index_manifest is None:  # no row is merged, and none has a mark
         return store
     ruled = with_rules_of(schema, committed_with(store, snapshot, schema))
     return store if ruled is schema else store.with_schema(ruled)

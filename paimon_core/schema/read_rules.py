@@ -21,12 +21,7 @@ from typing import NamedTuple
 from paimon_core.merge import engine_type, needs_lookup
 from paimon_core.options import ALL_OPTIONS
 from paimon_core.options.lsm import FORCE_LOOKUP
-from paimon_core.options.merge import (
-    CHANGELOG_PRODUCER,
-    DELETION_VECTORS_ENABLED,
-    DELETION_VECTORS_MODIFIABLE,
-    IGNORE_DELETE,
-)
+from paimon_core.options.merge import CHANGELOG_PRODUCER, DELETION_VECTORS_ENABLED, IGNORE_DELETE
 from paimon_core.options.option import Option
 from paimon_core.schema.merge_options import changed_merge, merge_options
 from paimon_core.schema.table_schema import TableSchema
@@ -74,11 +69,6 @@ def rule_text(schema: TableSchema, key: str) -> str:
         return schema.options.get(key, "nothing")
     option: Option[object] = ALL_OPTIONS[key]
     return str(schema.options.value(option)).lower()
-
-
-def may_change_rules(schema: TableSchema) -> bool:
-    """Return True if an older version of the schema of this table may have had other rules."""
-    return bool(schema.primary_keys) or schema.options.value(DELETION_VECTORS_MODIFIABLE)
 
 
 def with_rules_of(schema: TableSchema, then: TableSchema) -> TableSchema:

@@ -116,6 +116,17 @@ def test_option_that_is_off_may_be_set_to_off_again(tmp_path):
         opened_before.alter(OFF[0])
 
 
+def test_deleted_rows_stay_deleted_after_both_options_are_turned_off(tmp_path):
+    """Another engine may have turned them off in spite of vectors."""
+    table = _appended(tmp_path)
+    table.delete("k = 2")
+    table.store.alter([*OFF[0], RemoveOption("deletion-vectors.modifiable")])
+    table = Table.open(table.path)
+    assert sorted(table.to_arrow()["k"].to_pylist()) == [1, 3]
+    with pytest.raises(InvalidInputError, match=r"nothing is committed: option 'deletion-vectors.enabled' was changed"):
+        table.write(pa.table([[4], [4]], schema=COLUMNS))
+
+
 def _appended(directory):
     table = Table.create(str(directory / "t"), Schema(COLUMNS, *KINDS["appended"][:1], [], OPTIONS))
     table.write(pa.table([[1, 2, 3], [1, 2, 3]], schema=COLUMNS))
