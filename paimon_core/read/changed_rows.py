@@ -25,6 +25,7 @@ from paimon_core.scan.starting_scanner import own_branch, without_start
 from paimon_core.scan.stream_scan import BatchSplit, ChangeSplit, difference_splits
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.change_range import find_change, raise_if_changes_expired
+from paimon_core.store.current_schema import check_columns
 from paimon_core.store.file_store import FileStore
 from paimon_core.types.arrow import arrow_schema
 from paimon_core.types.datatype import DataField
@@ -202,6 +203,7 @@ def change_splits(store: FileStore, interval: Interval) -> Iterator[BatchSplit]:
         yield from difference_splits(store, interval)
         return
     for snapshot in _snapshots(store, interval):
+        check_columns(store.schemas, store.schema, snapshot)
         before = partial(store.snapshots.find, snapshot.id - 1)
         units = tuple(changed_units(store, snapshot, before))
         if units:

@@ -32,7 +32,7 @@ from paimon_core.schema.schemas import Schemas
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.change_range import changes_expired, find_change, raise_if_changes_expired
-from paimon_core.store.current_schema import check_same_table
+from paimon_core.store.current_schema import check_columns, check_same_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.store.traits import TableTraits
 from paimon_core.types.datatype import DataField
@@ -69,9 +69,13 @@ BatchSplit: TypeAlias = ChangeSplit | DiffSplit
 def difference_splits(
     store: FileStore, interval: Interval, predicate: Predicate | None = None
 ) -> Sequence[ChangeSplit | DiffSplit]:
-    """Return the splits of an interval in mode ``diff``, in partitions that can match a bound predicate."""
+    """Return the splits of an interval in mode ``diff``, in partitions that can match a bound predicate.
+
+    Raises InvalidInputError if the table was altered after it was opened, as `check_columns`.
+    """
     if interval.is_empty or interval.compared is None:
         return []
+    check_columns(store.schemas, store.schema, interval.compared[1])
     keys = store.schema.partition_keys
     partition = split_by(predicate, set(keys))[0] if predicate is not None and keys else None
     if store.traits.keyed:

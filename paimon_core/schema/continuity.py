@@ -14,7 +14,7 @@ from paimon_core.schema.mutability import IMMUTABLE
 from paimon_core.schema.read_rules import changed_rule, rule_text
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.types.cast import can_cast
-from paimon_core.types.datatype import ArrayType, DataField, MapType, RowType, is_nested, with_nullable
+from paimon_core.types.datatype import ArrayType, DataField, MapType, MultisetType, RowType, is_nested, with_nullable
 
 _REPLACES = "replaces"
 _NUMBER = re.compile(r"-?[0-9]{1,18}")
@@ -64,6 +64,25 @@ def continues(old: TableSchema, new: TableSchema) -> bool:
 def why_not_continued(old: TableSchema, new: TableSchema) -> str | None:
     """Return the reason why `continues` is False, as a clause for an error message. `None`: it is True."""
     return _other_table(old, new) or _other_keys(old, new) or _other_options(old, new) or _stricter(old, new)
+
+
+def why_unreadable(old: TableSchema, new: TableSchema) -> str | None:
+    """Return a clause that says why columns of ``old`` may not hold rows of ``new``, a later version. `None`: they can.
+
+    A value of another type would be wrapped, truncated or rounded, and a NULL in a NOT NULL column is read as another
+    value. Columns may be added, moved and renamed. A column that was dropped and may be NULL is NULL in later rows.
+    """
+    now = {field.id: field for field in new.fields}
+    for field in old.fields:
+        later = now.get(field.id)
+        if later is None:
+            if not field.type.nullable:
+                return f"column {field.name!r} is NOT NULL in schema {old.id}, and was dropped by schema {new.id}"
+        elif not _same_values(field.type, later.type):
+            return f"column {field.name!r}, {field.type} in schema {old.id}, became {later.type} in schema {new.id}"
+        elif _is_stricter(later.type, field.type):
+            return f"column {field.name!r}, or a field in it, is NOT NULL in schema {old.id}, and may be NULL now"
+    return None
 
 
 def _other_table(old: TableSchema, new: TableSchema) -> str | None:
@@ -151,6 +170,19 @@ def _row_kind(schema: TableSchema) -> tuple[str, ...]:
 def _bucket_mode(schema: TableSchema) -> int:
     """Return -2: postponed, -1: no fixed number, 1: any fixed number. Each file records its own number of buckets."""
     return min(schema.bucket, 1)
+
+
+def _same_values(old: Any, new: Any) -> bool:
+    """Return True if the types are equal, regardless of nullability and of fields that only one of them has."""
+    match old, new:
+        case RowType(), RowType():
+            now = {field.id: field.type for field in new.fields}
+            return all(_same_values(field.type, now[field.id]) for field in old.fields if field.id in now)
+        case (ArrayType(), ArrayType()) | (MultisetType(), MultisetType()):
+            return _same_values(old.element, new.element)
+        case MapType(), MapType():
+            return _same_values(old.key, new.key) and _same_values(old.value, new.value)
+    return bool(with_nullable(old, True) == with_nullable(new, True))
 
 
 def _is_stricter(old: Any, new: Any) -> bool:

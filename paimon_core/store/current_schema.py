@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from paimon_core.errors import NotFoundError
-from paimon_core.schema.continuity import is_replaced, replaced_version
+from paimon_core.errors import InvalidInputError, NotFoundError
+from paimon_core.schema.continuity import is_replaced, replaced_version, why_unreadable
 from paimon_core.schema.schemas import Schemas
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
@@ -69,6 +69,25 @@ def check_opened(schemas: Schemas, opened: TableSchema, snapshot: Snapshot | Non
         raise NotFoundError(
             f"the table at {schemas.table_root} was replaced by another one after it was opened (its schema "
             f"{snapshot.schema_id} replaces schema {opened.id}): open it again"
+        )
+
+
+def check_columns(schemas: Schemas, opened: TableSchema, snapshot: Snapshot | None) -> None:
+    """Raise InvalidInputError if a table was altered after it was opened, and its columns then cannot hold its rows now.
+
+    Cost: nothing, or one or two small reads if the snapshot has a later schema. Arguments as for `check_opened`.
+    """
+    if snapshot is None or snapshot.schema_id <= opened.id:
+        return
+    try:
+        stored, newest = schemas.get(opened.id), schemas.get(snapshot.schema_id)
+    except NotFoundError:  # the table is damaged: `verify` reports it
+        return
+    reason = why_unreadable(stored, newest)
+    if reason is not None:
+        raise InvalidInputError(
+            f"the table at {schemas.table_root} was altered after it was opened, and rows may have been written since: "
+            f"{reason}. To read them, open it again"
         )
 
 

@@ -26,7 +26,7 @@ from paimon_core.scan.split import DataSplit
 from paimon_core.scan.starting_scanner import without_start
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.time_travel import NEWEST, OPTIONS, TimeTravel
-from paimon_core.store.current_schema import check_opened, check_same_table
+from paimon_core.store.current_schema import check_columns, check_opened, check_same_table
 from paimon_core.store.file_store import FileStore
 from paimon_core.table.selection import Selection
 from paimon_core.types.arrow import arrow_schema
@@ -61,8 +61,16 @@ class TableReading:
     def resolve(self, at: TimeTravel = NEWEST) -> tuple[FileStore, Snapshot | None]:
         """Return the selected snapshot and its store: with the snapshot's schema for time travel, else the newest.
 
-        The snapshot is `None` if the table has no commit. Raises as `TimeTravel.resolve`.
+        The snapshot is `None` if the table has no commit. Raises as `TimeTravel.resolve`, and InvalidInputError if the
+        table was altered after it was opened so that its columns cannot hold the rows of the newest snapshot.
         """
+        store, snapshot = self.find(at)
+        if snapshot is not None and snapshot.schema_id > store.schema.id:
+            check_columns(store.schemas, store.schema, snapshot)
+        return store, snapshot
+
+    def find(self, at: TimeTravel = NEWEST) -> tuple[FileStore, Snapshot | None]:
+        """Return the same as `resolve`, also if the opened columns cannot hold the rows of the snapshot."""
         store = self.store
         if at == NEWEST:
             at = TimeTravel.from_options(store.options)

@@ -109,7 +109,7 @@ class StoredTable(ReadableTable):
 
     def snapshot(self, **at: Unpack[TimeTravelArguments]) -> Snapshot | None:
         """Return a snapshot, by default the newest; `None`: the table has no commit. ``at``: as for `to_arrow`."""
-        return self._reading.resolve(TimeTravel.of(at))[1]
+        return self._reading.find(TimeTravel.of(at))[1]
 
     def operation_metrics(self, **at: Unpack[TimeTravelArguments]) -> dict[str, int]:
         """Return the files, rows and bytes that the commit of a snapshot, by default the newest, added and deleted.
@@ -118,7 +118,7 @@ class StoredTable(ReadableTable):
         names are the same as in `paimon_core.metrics.CommitMetrics`, which also measures time. An empty table has no
         counts. ``at``: as for `to_arrow`. Raises OutOfRangeError for the tag of an expired snapshot.
         """
-        store, snapshot = self._reading.resolve(TimeTravel.of(at))
+        store, snapshot = self._reading.find(TimeTravel.of(at))
         return {} if snapshot is None else operation_metrics(store, snapshot)
 
     # ---- reading

@@ -29,6 +29,8 @@ def system_table_kind(name: str, shown: str) -> SystemTableKind:
     Raises InvalidInputError for an unknown name; the error quotes ``shown`` and suggests the nearest system table.
     """
     kind = SYSTEM_TABLES.get(name)
+    if name == READ_OPTIMIZED:
+        raise InvalidInputError(f"{shown!r} is a view of the table's own rows: use Table.read_optimized() or Table.open")
     if kind is None:
         raise unknown_table(shown, [*SYSTEM_TABLES, READ_OPTIMIZED], SEPARATOR, name)
     return kind

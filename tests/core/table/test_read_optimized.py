@@ -113,3 +113,8 @@ def test_by_name_and_of_branch(tmp_path):
             Table.create(path, Schema(ORDERS))
     with pytest.raises(InvalidInputError, match="'b'"):
         Table.open(f"{table.path}$branch_b", branch="c")
+
+
+def test_view_is_not_among_system_tables(tmp_path):
+    with pytest.raises(InvalidInputError, match=r"use Table\.read_optimized\(\)"):
+        compacted(tmp_path / "t").system_table("ro")
