@@ -29,6 +29,7 @@ from paimon_core.types.datatype import (
     MultisetType,
     RowType,
     VectorType,
+    is_nested,
 )
 
 ArrowArray: TypeAlias = Any
@@ -82,9 +83,28 @@ def coerce_array(array: ArrowArray, target: DataType, column: str, first_row: in
     """
     if isinstance(array, pa.ChunkedArray):
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+    if is_nested(target) and _lacks_offsets(array):
+        array = array.take(pa.array(np.arange(len(array))))
     if array.type.equals(to_arrow(target), check_metadata=True) and not _constrained(target):
         return array
     return _stored(array, target, _Location(column, lambda position: first_row + position))
+
+
+def _lacks_offsets(array: ArrowArray) -> bool:
+    """Return True if an array contains an empty array of lists or maps without an offset.
+
+    Spark 4.1 writes them. The format allows it, but pyarrow then reads the first offset from outside of the buffer.
+    """
+    kind = array.type
+    if pa.types.is_struct(kind):
+        return any(_lacks_offsets(array.field(i)) for i in range(kind.num_fields))
+    is_map = pa.types.is_map(kind)
+    if not is_map and not pa.types.is_list(kind) and not pa.types.is_large_list(kind):
+        return False
+    if not len(array):
+        offsets = array.buffers()[1]
+        return offsets is None or not offsets.size
+    return _lacks_offsets(array.keys) or _lacks_offsets(array.items) if is_map else _lacks_offsets(array.values)
 
 
 @lru_cache(maxsize=4096)

@@ -202,6 +202,51 @@ def test_nested_values_are_refused_by_path(array, target, message):
         store(array, target)
 
 
+def without_offsets(kind, children):
+    """An empty array of lists or maps, as Spark 4.1 sends it: its offsets have no bytes, and other bytes follow."""
+    offsets = pa.py_buffer(bytes([255] * 64)).slice(8, 0)
+    return pa.Array.from_buffers(kind, 0, [None, offsets], children=children)
+
+
+def empty_lists():
+    return without_offsets(pa.list_(pa.int32()), [pa.array([], pa.int32())])
+
+
+def null_maps():
+    """One map, which is NULL, and so its empty lists have no offset."""
+    entries = pa.StructArray.from_arrays(
+        [pa.array([], pa.string()), empty_lists()],
+        fields=[pa.field("key", pa.string(), False), pa.field("value", pa.list_(pa.int32()))],
+    )
+    kind = pa.map_(pa.string(), pa.list_(pa.int32()))
+    return pa.Array.from_buffers(kind, 1, [pa.py_buffer(b"\0"), pa.py_buffer(bytes(8))], children=[entries])
+
+
+@pytest.mark.parametrize(
+    ("array", "target", "leaf"),
+    [
+        (empty_lists(), "ARRAY<INT>", lambda a: a),
+        (empty_lists(), "ARRAY<BIGINT>", lambda a: a),
+        (null_maps(), "MAP<STRING, ARRAY<INT>>", lambda a: a.items),
+        (null_maps(), "MAP<STRING, ARRAY<BIGINT>>", lambda a: a.items),
+        (null_maps(), "MAP<VARCHAR(3), ARRAY<INT>>", lambda a: a.items),
+        (
+            pa.StructArray.from_arrays([null_maps()], names=["m"]),
+            "ROW<m MAP<STRING, ARRAY<INT>>, more INT>",
+            lambda a: a.field(0).items,
+        ),
+    ],
+)
+def test_empty_lists_without_offset_get_one(array, target, leaf):
+    assert leaf(array).flatten().offset != 0  # pyarrow reads the bytes that follow
+    stored = store(array, target)
+    stored.validate(full=True)
+    assert len(stored) == len(array)
+    assert leaf(stored).buffers()[1].to_pybytes()[:4] == bytes(4)
+    assert leaf(stored).flatten().offset == 0
+    pa.concat_arrays([stored, stored]).validate(full=True)
+
+
 def test_values_under_null_are_ignored():
     hidden = pa.StructArray.from_arrays([pa.array([1, 300])], ["a"], mask=pa.array([False, True]))
     assert store(hidden, "ROW<a TINYINT NOT NULL>").to_pylist() == [{"a": 1}, None]
