@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from paimon_core.errors import InvalidInputError
-from paimon_core.options.merge import DELETION_VECTORS_ENABLED
+from paimon_core.options.merge import CHANGELOG_PRODUCER, DELETION_VECTORS_ENABLED
+from paimon_core.scan.changelog_rules import why_other_changes
 from paimon_core.scan.read_rules import committed_with, why_other_rows
 from paimon_core.schema.change import RemoveOption, SchemaChange, SetOption
 from paimon_core.schema.mutability import check_change
@@ -17,7 +18,8 @@ def alter(store: FileStore, changes: Changes) -> FileStore:
     """Apply schema changes, all or none, and return the table with its new schema.
 
     Raises as `Schemas.apply`, and InvalidInputError for a change of an option of `schema.read_rules` under which rows
-    may change: in all engines, deleted rows could return, or values be lost or added twice. A commit of deletion
+    may change: in all engines, deleted rows could return, or values be lost or added twice. The same for a change of
+    ``changelog-producer`` after which streams would read changes twice, or never. A commit of deletion
     vectors at the same time either sees the new schema (`commit.schema_check.keep_vectors_on`), or is seen here, and
     the option is turned on again. After any other commit at the same time, the next commit is refused if its base has
     other rows (`commit.read_rules.check_rules`).
@@ -59,13 +61,22 @@ def _has_vectors(schema: TableSchema) -> bool:
     return schema.options.value(DELETION_VECTORS_ENABLED)
 
 
+def _producer(schema: TableSchema) -> str:
+    return schema.options.value(CHANGELOG_PRODUCER)
+
+
 def _check(store: FileStore, before: TableSchema, after: TableSchema) -> None:
-    """Raise InvalidInputError if the newest snapshot may have other rows after a change."""
+    """Raise InvalidInputError if the newest snapshot may have other rows, or streams other changes, after a change."""
     key = changed_rule(before, after)
-    snapshot = None if key is None else store.snapshots.latest()
+    if key is None and _producer(before) == _producer(after):
+        return
+    snapshot = store.snapshots.latest()
     if snapshot is None:
         return
-    reason = why_other_rows(store, snapshot, committed_with(store, snapshot, before), after)
+    then = committed_with(store, snapshot, before)
+    reason = why_other_rows(store, snapshot, then, after)
+    if reason is None:
+        key, reason = CHANGELOG_PRODUCER.key, why_other_changes(store, snapshot, then, after)
     if reason is None:
         return
     change = "turned off" if key == DELETION_VECTORS_ENABLED.key and not _has_vectors(after) else "changed"

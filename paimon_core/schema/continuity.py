@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"-?[0-9]{1,18}")
 _NAMES = frozenset({"bucket-key", "partition", "primary-key", "rowkind.field"})
 """Options that name columns. The columns are compared by their ids, because a column may have been renamed."""
 
-_OPTIONS = (*sorted(IMMUTABLE - _NAMES), "deletion-vectors.enabled")
+_OPTIONS = (*sorted(IMMUTABLE - _NAMES), "changelog-producer", "deletion-vectors.enabled")
 
 
 def replacing(schema: TableSchema, version: int) -> TableSchema:

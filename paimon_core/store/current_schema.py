@@ -73,7 +73,7 @@ def check_opened(schemas: Schemas, opened: TableSchema, snapshot: Snapshot | Non
 
 
 def check_columns(schemas: Schemas, opened: TableSchema, snapshot: Snapshot | None) -> None:
-    """Raise InvalidInputError if a table was altered after it was opened, and its columns then cannot hold its rows now.
+    """Raise InvalidInputError if a table was altered since it was opened, and the opened columns cannot hold its rows.
 
     Cost: nothing, or one or two small reads if the snapshot has a later schema. Arguments as for `check_opened`.
     """

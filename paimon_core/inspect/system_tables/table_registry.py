@@ -30,7 +30,9 @@ def system_table_kind(name: str, shown: str) -> SystemTableKind:
     """
     kind = SYSTEM_TABLES.get(name)
     if name == READ_OPTIMIZED:
-        raise InvalidInputError(f"{shown!r} is a view of the table's own rows: use Table.read_optimized() or Table.open")
+        raise InvalidInputError(
+            f"{shown!r} is a view of the table's own rows: use Table.read_optimized() or Table.open"
+        )
     if kind is None:
         raise unknown_table(shown, [*SYSTEM_TABLES, READ_OPTIMIZED], SEPARATOR, name)
     return kind

@@ -65,7 +65,10 @@ READS: dict[str, Callable[[Table], list[dict[str, Any]]]] = {
     "batches": lambda table: [row for batch in table.to_batches() for row in batch.to_pylist()],
     "pickled": lambda table: pickle.loads(pickle.dumps(table)).to_arrow().to_pylist(),
     "scan": lambda table: [
-        row for split in table.scan().plan().splits for batch in table.reader().to_batches(split) for row in batch.to_pylist()
+        row
+        for split in table.scan().plan().splits
+        for batch in table.reader().to_batches(split)
+        for row in batch.to_pylist()
     ],
 }
 
