@@ -7,6 +7,7 @@ from paimon_core.errors import NotFoundError, UnsupportedError, listed_names
 from paimon_core.options import ALL_OPTIONS
 from paimon_core.options.scan import SCAN_FALLBACK_BRANCH, SCAN_PRIMARY_BRANCH
 from paimon_core.scan.entries import live_entries
+from paimon_core.scan.read_rules import with_rules_at
 from paimon_core.scan.split import DataSplit
 from paimon_core.scan.starting_scanner import BRANCH_OPTIONS, own_branch
 from paimon_core.scan.table_scan import TableScan
@@ -38,7 +39,8 @@ def branch_splits(scan: TableScan) -> list[tuple[FileStore, Sequence[DataSplit]]
     name = primary if primary is not None else str(options.value(SCAN_FALLBACK_BRANCH))
     named_store = _branch(store, name)
     scan_of_store = replace(scan, store=store, limit=None)
-    scan_of_named = replace(scan, store=named_store, snapshot=named_store.snapshots.latest(), limit=None)
+    snapshot = named_store.snapshots.latest()
+    scan_of_named = replace(scan, store=with_rules_at(named_store, snapshot), snapshot=snapshot, limit=None)
     first, second = (scan_of_store, scan_of_named) if primary is None else (scan_of_named, scan_of_store)
     present = _partitions(first)
     missing = [split for split in second.plan().splits if split.partition not in present]
@@ -74,6 +76,12 @@ def _branch(store: FileStore, name: str) -> FileStore:
             f"branch {name!r} of {store.root} has other columns or keys than {store.branch!r}: their rows cannot be "
             "read as one table"
         )
+    for ours, theirs in zip(stored_schema.fields, branch.schema.fields, strict=True):
+        if theirs.type.nullable and not ours.type.nullable:
+            raise UnsupportedError(
+                f"column {ours.name!r} of {store.root} is NOT NULL in branch {store.branch!r}, but may be NULL in "
+                f"branch {name!r}: their rows cannot be read as one table"
+            )
     return branch.in_microseconds() if store.in_micros else branch
 
 

@@ -1,9 +1,10 @@
 """Rows of two branches: the second branch supplies the partitions that the first branch lacks."""
 
+import pyarrow as pa
 import pytest
 
 from paimon_core.errors import NotFoundError, UnsupportedError
-from paimon_core.schema.change import AddColumn
+from paimon_core.schema.change import AddColumn, SetOption, UpdateNullability
 from paimon_core.schema.schema import Schema
 from paimon_core.table import Table
 from paimon_core.types.parse import parse_type
@@ -64,3 +65,27 @@ def test_fallback_branch_missing_is_refused(table):
     Table.open(table.path, branch="b").alter([AddColumn("z", parse_type("INT"))])
     with pytest.raises(UnsupportedError, match="other columns or keys"):
         fallback.to_arrow()
+
+
+def test_null_of_branch_is_not_read_as_a_value(table):
+    branch = Table.open(table.path, branch="b").alter([UpdateNullability("id", True)])
+    branch.write(orders((7, "b", 7)).set_column(0, "id", pa.nulls(1, pa.int64())))
+    with pytest.raises(UnsupportedError, match="column 'id' .* is NOT NULL in branch 'main', but may be NULL in"):
+        table.with_options({"scan.fallback-branch": "b"}).to_arrow()
+    stricter = table.with_options({"scan.primary-branch": "b"})
+    with pytest.raises(UnsupportedError, match="column 'id'"):
+        stricter.to_arrow()
+
+
+def test_branch_is_read_by_options_of_its_snapshot(tmp_path):
+    options = {"bucket": "1", "deletion-vectors.enabled": "true", "deletion-vectors.modifiable": "true"}
+    schema = Schema(ORDERS, primary_keys=["id", "n"], partition_keys=["n"], options=options)
+    table = Table.create(str(tmp_path / "t"), schema)
+    table.branches.create("b")
+    branch = Table.open(table.path, branch="b")
+    branch.write(orders((1, "b", 1), (2, "b", 1)))
+    branch.compact(full=True)
+    branch.delete("id = 1")
+    branch.store.alter([SetOption("deletion-vectors.enabled", "false")])  # Java checks nothing
+    assert shown(Table.open(table.path, branch="b")) == [(2, "b")]
+    assert shown(Table.open(table.path).with_options({"scan.fallback-branch": "b"})) == [(2, "b")]
