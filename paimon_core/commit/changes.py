@@ -59,6 +59,11 @@ class Changes:
         return not (self.entries or self.changelog or self.new_indexes or self.deleted_indexes)
 
     @property
+    def copies_table(self) -> bool:
+        """Return True if the snapshot becomes a copy of a snapshot of another table."""
+        return self.next_row_id is not None
+
+    @property
     def changes_indexes(self) -> bool:
         """Return True if the snapshot may need another index manifest than its base has."""
         return bool(self.new_indexes or self.deleted_indexes or self.cleared_buckets or self.removed_files)

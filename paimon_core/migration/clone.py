@@ -33,8 +33,10 @@ from paimon_core.options.file import PLACES_OF_NEW_FILES
 from paimon_core.options.option import Options
 from paimon_core.options.scan import SCAN_FALLBACK_BRANCH
 from paimon_core.scan.entries import live_entries
+from paimon_core.scan.read_rules import committed_with, why_other_rows
 from paimon_core.schema.blob_columns import check_movable
 from paimon_core.schema.continuity import is_replaced, replaced_version, replacing, unmarked
+from paimon_core.schema.read_rules import changed_rule
 from paimon_core.schema.schemas import Schemas
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import CommitKind, Snapshot
@@ -92,7 +94,8 @@ def clone(
         environment: the part of the copy's catalog.
 
     Raises AlreadyExistsError if the table at ``root`` is not a copy of this table or has changed since;
-    InvalidInputError if it is a copy of a newer snapshot; OutOfRangeError if the snapshot expires during the copy;
+    InvalidInputError if it is a copy of a newer snapshot, or if an option of `schema.read_rules` was changed after the
+    snapshot and its rows would be others in the copy; OutOfRangeError if the snapshot expires during the copy;
     UnsupportedError for a table whose reads need another branch.
     """
     if is_inside(root, (source.root,), itself=True):
@@ -109,6 +112,8 @@ def clone(
         schemas = _without_replacement(schemas, snapshot.schema_id)
     if not schemas:
         raise NotFoundError(f"{_name(source)} is not cloned: the table was dropped or renamed at the same time")
+    if snapshot is not None:
+        _check_rules(source, snapshot, schemas[-1])
     target = FileStore(target_io, root, schemas[-1], environment=environment)
     stored = Schemas(target_io, root)
     if stored.ids():
@@ -149,6 +154,17 @@ def _without_replacement(schemas: list[TableSchema], version: int) -> list[Table
         return schemas
     last = max(schema.id for schema in schemas if schema.id <= version or not is_replaced(current, schema))
     return [schema for schema in schemas if schema.id <= last]
+
+
+def _check_rules(source: FileStore, snapshot: Snapshot, newest: TableSchema) -> None:
+    """Raise InvalidInputError if the copied rows would be others: the copy is committed under its newest schema."""
+    then = committed_with(source, snapshot, newest)
+    reason = why_other_rows(source, snapshot, then, newest)
+    if reason is not None:
+        raise InvalidInputError(
+            f"{_name(source)} is not cloned: option {changed_rule(then, newest)!r} was changed after snapshot "
+            f"{snapshot.id}, but {reason}. Set the option back and compact the table, or clone the snapshot by its id"
+        )
 
 
 def _check_schemas(source: FileStore, schemas: list[TableSchema], stored: Schemas) -> None:

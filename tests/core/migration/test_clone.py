@@ -151,6 +151,31 @@ def test_changes_of_schema_come_along(catalogs):
     assert contents(here.clone("db.t", there, "db.fresh")) == contents(source)
 
 
+def test_copy_does_not_show_deleted_rows_again(catalogs):
+    here, there = catalogs
+    options = {"deletion-vectors.enabled": "true", "deletion-vectors.modifiable": "true"}
+    source = source_table(here, [], options)
+    source.delete("id = 2")
+    source.store.alter([SetOption("deletion-vectors.enabled", "false")])  # Java checks nothing
+    with pytest.raises(InvalidInputError, match=r"'deletion-vectors.enabled' was changed after snapshot 4, but"):
+        here.clone("db.t", there, "db.copy")
+    copy = here.clone("db.t", there, "db.copy", snapshot_id=4)
+    assert contents(copy) == contents(here.table("db.t"))
+    assert copy.verify(deep=True).sound
+
+
+def test_copy_is_brought_up_to_date_over_new_producer(catalogs):
+    here, there = catalogs
+    source = source_table(here, ["id"], {"bucket": "1"})
+    here.clone("db.t", there, "db.copy")
+    source.compact(full=True)
+    here.table("db.t").alter([SetOption("changelog-producer", "lookup")]).write(orders((7, "x", 7)))
+    copy = here.clone("db.t", there, "db.copy")
+    assert contents(copy) == contents(here.table("db.t"))
+    copy.write(orders((8, "y", 8)))
+    assert len(contents(here.clone("db.t", there, "db.other"))) == 7
+
+
 def test_branch_and_table_without_rows(catalogs):
     here, there = catalogs
     source = source_table(here)
