@@ -112,8 +112,7 @@ def clone(
         schemas = _without_replacement(schemas, snapshot.schema_id)
     if not schemas:
         raise NotFoundError(f"{_name(source)} is not cloned: the table was dropped or renamed at the same time")
-    if snapshot is not None:
-        _check_rules(source, snapshot, schemas[-1])
+    _check_rules(source, snapshot, schemas[-1])
     target = FileStore(target_io, root, schemas[-1], environment=environment)
     stored = Schemas(target_io, root)
     if stored.ids():
@@ -156,8 +155,10 @@ def _without_replacement(schemas: list[TableSchema], version: int) -> list[Table
     return [schema for schema in schemas if schema.id <= last]
 
 
-def _check_rules(source: FileStore, snapshot: Snapshot, newest: TableSchema) -> None:
+def _check_rules(source: FileStore, snapshot: Snapshot | None, newest: TableSchema) -> None:
     """Raise InvalidInputError if the copied rows would be others: the copy is committed under its newest schema."""
+    if snapshot is None:
+        return
     then = committed_with(source, snapshot, newest)
     reason = why_other_rows(source, snapshot, then, newest)
     if reason is not None:

@@ -70,7 +70,7 @@ def test_fallback_branch_missing_is_refused(table):
 def test_null_of_branch_is_not_read_as_a_value(table):
     branch = Table.open(table.path, branch="b").alter([UpdateNullability("id", True)])
     branch.write(orders((7, "b", 7)).set_column(0, "id", pa.nulls(1, pa.int64())))
-    with pytest.raises(UnsupportedError, match="column 'id' .* is NOT NULL in branch 'main', but may be NULL in"):
+    with pytest.raises(UnsupportedError, match=r"column 'id' .* is NOT NULL in branch 'main', but may be NULL in"):
         table.with_options({"scan.fallback-branch": "b"}).to_arrow()
     stricter = table.with_options({"scan.primary-branch": "b"})
     with pytest.raises(UnsupportedError, match="column 'id'"):
