@@ -66,3 +66,16 @@ def test_table_by_path_in_session_without_catalog(sql, tables):
     path = sql.spark.sql("DESCRIBE EXTENDED t").where("col_name = 'Location'").first()["data_type"]
     frame = PaimonTable.forPath(sql.spark.newSession(), path.removeprefix("file:")).toDF()
     assert frame.selectExpr("count_if(tiny > 1000)").first() == (0,)
+
+
+@pytest.mark.versions
+def test_null_of_binary_in_conditions(sql):
+    sql("CREATE TABLE t (id INT, b BINARY, s STRUCT<b: BINARY>)")
+    sql("INSERT INTO t VALUES (1, X'01', named_struct('b', X'01')), (2, NULL, NULL), (3, X'', named_struct('b', NULL))")
+    found = {"b IN (X'01', NULL) OR id = 2": 2, "b NOT IN (X'01', NULL) OR id = 3": 1, "s.b IN (X'01', NULL)": 1}
+    for condition, rows in found.items():
+        assert len(sql(f"SELECT id FROM t WHERE {condition}")) == rows, condition
+        assert sql(f"SELECT count(*), max(b IN (X'01', NULL)) FROM t WHERE {condition}")[0][0] == rows
+    assert sql("SELECT id FROM t ORDER BY b IN (X'01', NULL), id LIMIT 1") == [(2,)]
+    assert sql("UPDATE t SET id = 5 WHERE b IN (X'01', NULL) OR id = 2") == [(2,)]
+    assert sql("DELETE FROM t WHERE b IN (X'01', NULL)") == [(1,)]
