@@ -2,8 +2,15 @@
 
 import logging
 
-from paimon_core.errors import CommitUnknownError, NotFoundError, PaimonError, TableChangedError, hide_secrets
-from paimon_core.options.merge import DELETION_VECTORS_ENABLED
+from paimon_core.errors import (
+    CommitUnknownError,
+    InvalidInputError,
+    NotFoundError,
+    PaimonError,
+    TableChangedError,
+    hide_secrets,
+)
+from paimon_core.options.merge import CHANGELOG_PRODUCER, DELETION_VECTORS_ENABLED
 from paimon_core.schema.change import SchemaChange, SetOption
 from paimon_core.schema.continuity import is_replaced, why_not_continued
 from paimon_core.schema.table_schema import TableSchema
@@ -17,7 +24,8 @@ def current_schema_id(store: FileStore) -> int:
     """Return the id of the newest schema of the table, which rows written with ``store.schema`` must fit.
 
     Cost: one listing and one or two small reads. Raises TableChangedError if the table was dropped, renamed,
-    created again or replaced since the writer opened it, or altered so that the rows no longer fit.
+    created again or replaced since the writer opened it, or altered so that the rows no longer fit; InvalidInputError
+    for another ``changelog-producer`` than the table's.
     """
     latest, ours = store.schemas.latest(), store.schema
     if latest is None or latest.id < ours.id:
@@ -25,6 +33,7 @@ def current_schema_id(store: FileStore) -> int:
     stored = latest if latest.id == ours.id else _stored(store)
     if stored is None or stored.time_millis != ours.time_millis:
         raise _another_table(store)
+    _check_producer(stored, ours)
     reason = None if latest.id == ours.id else why_not_continued(stored, latest)
     if reason is not None:
         raise TableChangedError(
@@ -32,6 +41,16 @@ def current_schema_id(store: FileStore) -> int:
             "table and write again"
         )
     return latest.id
+
+
+def _check_producer(stored: TableSchema, given: TableSchema) -> None:
+    """Raise InvalidInputError for a write with another producer, whose changes streams would not find."""
+    table_has, write_has = (schema.options.value(CHANGELOG_PRODUCER) for schema in (stored, given))
+    if given.primary_keys and table_has != write_has:
+        raise InvalidInputError(
+            f"option {CHANGELOG_PRODUCER.key!r} cannot be changed from {table_has!r} to {write_has!r} for one write: "
+            "streams read changes by the option of the table. Leave the option out, or alter the table"
+        )
 
 
 def check_knows_columns(store: FileStore, snapshot: Snapshot | None) -> None:

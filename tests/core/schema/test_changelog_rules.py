@@ -1,11 +1,14 @@
 """A change of ``changelog-producer`` loses no change and repeats none."""
 
+from functools import partial
+
 import pyarrow as pa
 import pytest
 
 from paimon_core import Schema, Table
 from paimon_core.errors import InvalidInputError, TableChangedError
 from paimon_core.schema.change import RemoveOption, SetOption
+from tests.support.tables import files_below
 
 COLUMNS = pa.schema([pa.field("k", pa.int64(), nullable=False), ("n", pa.int64())])
 BASE = {"bucket": "1", "num-sorted-run.compaction-trigger": "3", "write-only": "true"}
@@ -126,6 +129,21 @@ def test_writer_of_another_producer_is_refused(tmp_path, old, new):
     Table.open(table.path).alter([SetOption("changelog-producer", new)])
     with pytest.raises(TableChangedError, match="option 'changelog-producer' changed"):
         table.committer().commit(messages)
+
+
+@pytest.mark.cases(1)
+@pytest.mark.parametrize(("old", "new"), PAIRS)
+def test_no_write_has_producer_of_its_own(tmp_path, old, new):
+    table = written(tmp_path, old, "only level 0")
+    files = files_below(table.path)
+    other = table.with_options({"changelog-producer": new})
+    compact = partial(other.with_options({"write-only": "false"}).compact, full=True)
+    for commit in (lambda: other.write(rows([7], 1)), lambda: other.overwrite(rows([7], 1)), compact):
+        with pytest.raises(InvalidInputError, match=rf"cannot be changed from '{old}' to '{new}' for one write"):
+            commit()
+    assert files_below(table.path) == files
+    assert sorted_rows(table) == [(k, 1) for k in range(6)]
+    assert sorted_rows(other) == sorted_rows(table)
 
 
 @pytest.mark.cases(1)
