@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from paimon_core.errors import InvalidInputError
 from paimon_core.options.merge import CHANGELOG_PRODUCER, DELETION_VECTORS_ENABLED
 from paimon_core.scan.changelog_rules import why_other_changes
-from paimon_core.scan.read_rules import committed_with, why_other_rows
-from paimon_core.schema.change import RemoveOption, SchemaChange, SetOption
+from paimon_core.scan.read_rules import check_types, committed_with, why_other_rows
+from paimon_core.schema.change import RemoveOption, SchemaChange, SetOption, UpdateType, apply
 from paimon_core.schema.mutability import check_change
 from paimon_core.schema.read_rules import changed_rule
 from paimon_core.schema.schemas import Changes
@@ -19,7 +19,8 @@ def alter(store: FileStore, changes: Changes) -> FileStore:
 
     Raises as `Schemas.apply`, and InvalidInputError for a change of an option of `schema.read_rules` under which rows
     may change: in all engines, deleted rows could return, or values be lost or added twice. The same for a change of
-    ``changelog-producer`` after which streams would read changes twice, or never. A commit of deletion
+    ``changelog-producer`` after which streams would read changes twice, or never, and for a type of a column after
+    which another row of a key may be the newest. A commit of deletion
     vectors at the same time either sees the new schema (`commit.schema_check.keep_vectors_on`), or is seen here, and
     the option is turned on again. After any other commit at the same time, the next commit is refused if its base has
     other rows (`commit.read_rules.check_rules`).
@@ -32,6 +33,8 @@ def alter(store: FileStore, changes: Changes) -> FileStore:
         after = _with_options(store, schema, made)
         turned_off = changed_rule(schema, after) == DELETION_VECTORS_ENABLED.key and not _has_vectors(after)
         _check(store, schema, after)
+        if any(isinstance(change, UpdateType) for change in made):
+            check_types(store, schema, apply(schema, made, has_snapshots=True))
         return made
 
     # A function that returns no change publishes nothing, but an empty list publishes a version.

@@ -11,7 +11,7 @@ from paimon_core.manifest.entry import ManifestEntry
 from paimon_core.manifest.index_entry import DELETION_VECTORS
 from paimon_core.scan.entries import live_entries
 from paimon_core.schema.continuity import is_replaced
-from paimon_core.schema.merge_options import changed_merge
+from paimon_core.schema.merge_options import changed_merge, column_merged_otherwise
 from paimon_core.schema.read_rules import ReadRules, changed_rule, rules_of, with_rules_of
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.snapshot.snapshot import Snapshot
@@ -94,6 +94,24 @@ def why_other_rows(store: FileStore, snapshot: Snapshot | None, old: TableSchema
     levels["several files that are merged"] = changed_merge(old, new) is not None and _are_merged(live, has)
     found = next((name for name, is_found in levels.items() if is_found), None)
     return found and f"{shown} has {found}, and the rows of a key in them would be merged in another way"
+
+
+def check_types(store: FileStore, old: TableSchema, new: TableSchema) -> None:
+    """Raise InvalidInputError if a new type of a column changes how rows of the newest snapshot are merged.
+
+    Cost: nothing if no type does, else the manifests of the snapshot.
+    """
+    column = column_merged_otherwise(old, new)
+    snapshot = None if column is None else store.snapshots.latest()
+    if snapshot is None:
+        return
+    live = [e for e in live_entries(store, snapshot, with_stats=False).live if e.bucket >= 0]
+    if _are_merged(live, rules_of(new)):
+        raise InvalidInputError(
+            f"the type of column {column!r} cannot be changed: snapshot {snapshot.id} of {store.root} has several "
+            "files that are merged, and the rows of a key in them would be merged in another way. First rewrite the "
+            "files, with compact(full=True) or CALL sys.compact"
+        )
 
 
 def committed_with(store: FileStore, snapshot: Snapshot, schema: TableSchema) -> TableSchema:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from paimon_core.options import ALL_OPTIONS
+from paimon_core.schema.merge_options import column_merged_otherwise
 from paimon_core.schema.mutability import IMMUTABLE
 from paimon_core.schema.read_rules import changed_rule, rule_text
 from paimon_core.schema.table_schema import TableSchema
@@ -129,7 +130,8 @@ def _other_options(old: TableSchema, new: TableSchema) -> str | None:
     rule = changed_rule(old, new)
     if rule is not None:
         return f"option {rule!r} changed from {rule_text(old, rule)} to {rule_text(new, rule)}"
-    return None
+    column = column_merged_otherwise(old, new)
+    return None if column is None else f"the type of column {column!r}, by which rows are merged, changed"
 
 
 def _stricter(old: TableSchema, new: TableSchema) -> str | None:

@@ -9,7 +9,6 @@ from paimon_core.schema.change import AddColumn, SchemaChange, UpdateType
 from paimon_core.types.cast import can_cast
 from paimon_core.types.columns import ColumnNames
 from paimon_core.types.datatype import (
-    INTEGER_ROOTS,
     ArrayType,
     AtomicType,
     DataField,
@@ -18,9 +17,7 @@ from paimon_core.types.datatype import (
     RowType,
     with_nullable,
 )
-
-_DIGITS = dict(zip(INTEGER_ROOTS, (3, 5, 10, 19), strict=True))
-_EXACT_DIGITS = {"FLOAT": 7, "DOUBLE": 15}  # SMALLINT fits into FLOAT, INT into DOUBLE
+from paimon_core.types.widening import holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,31 +107,8 @@ def _merged_type(old: DataType, new: DataType, rules: MergeRules, path: tuple[st
 
 def _common(old: AtomicType, new: AtomicType, rules: MergeRules) -> AtomicType | None:
     """Return the common type of a column. `old` itself: no change is needed. `None`: no common type."""
-    if _holds(old, new):
+    if holds(old, new):
         return old
-    if _holds(new, old):
+    if holds(new, old):
         return new
     return new if rules.explicit_cast and can_cast(old, new, explicit=True) else None
-
-
-def _holds(wide: AtomicType, narrow: AtomicType) -> bool:
-    """Return True if a type holds every value of another type, apart from text lengths and fractional seconds."""
-    if wide.root == "DECIMAL":
-        scale = wide.scale or 0
-        if narrow.root == "DECIMAL":
-            other = narrow.scale or 0
-            return scale >= other and (wide.precision or 0) - scale >= (narrow.precision or 0) - other
-        return (wide.precision or 0) - scale >= _DIGITS.get(narrow.root, 100)
-    if wide.root == narrow.root or _family(wide.root) == _family(narrow.root) != "":
-        return True
-    if wide.root in _DIGITS and narrow.root in _DIGITS:
-        return _DIGITS[wide.root] > _DIGITS[narrow.root]
-    if wide.root in _EXACT_DIGITS and narrow.root in _DIGITS:
-        return _EXACT_DIGITS[wide.root] >= _DIGITS[narrow.root]
-    return (wide.root, narrow.root) == ("DOUBLE", "FLOAT")
-
-
-def _family(root: str) -> str:
-    if root in ("CHAR", "VARCHAR"):
-        return "text"
-    return "bytes" if root in ("BINARY", "VARBINARY", "BLOB") else ""

@@ -3,10 +3,11 @@
 from collections.abc import Collection, Mapping
 
 from paimon_core.merge import engine_type
-from paimon_core.options.merge import SEQUENCE_FIELD, SEQUENCE_FIELD_SORT_ORDER
+from paimon_core.options.merge import FIELDS_DEFAULT_AGGREGATE_FUNCTION, SEQUENCE_FIELD, SEQUENCE_FIELD_SORT_ORDER
 from paimon_core.options.per_field import split_field_option, split_list
 from paimon_core.schema.references import columns_in, options_at
 from paimon_core.schema.table_schema import TableSchema
+from paimon_core.types.widening import keeps_order
 
 _OF_TABLES = (SEQUENCE_FIELD.key, SEQUENCE_FIELD_SORT_ORDER.key, "fields.default-aggregate-function")
 _GROUP = "sequence-group"
@@ -14,6 +15,9 @@ _OF_COLUMNS = frozenset(
     {_GROUP, "aggregate-function", "count-limit", "distinct", "ignore-retract", "list-agg-delimiter"}
 )
 """Options of columns. Options that name fields inside of columns are left out: they follow each rename."""
+
+_CHOOSING = ("last_value", "last_non_null_value", "first_value", "first_non_null_value", "first_not_null_value")
+"""Functions that choose a value by the order of the rows, so a cast may come before or after them."""
 
 
 def changed_merge(old: TableSchema, new: TableSchema) -> str | None:
@@ -26,6 +30,43 @@ def changed_merge(old: TableSchema, new: TableSchema) -> str | None:
     return next(
         (key for items in (now.items(), then.items()) for item, key in items if (item in then) != (item in now)), None
     )
+
+
+def column_merged_otherwise(old: TableSchema, new: TableSchema) -> str | None:
+    """Return a column whose new type changes how stored rows are merged. `None`: no type does.
+
+    The values of these columns decide which row of a key is newest, or are combined by a function: '10' is less than
+    '9', but 10 is not less than 9. A wider type changes neither.
+    """
+    before = {field.id: field for field in old.fields}
+    deciding = _deciding(new)
+    return next(
+        (
+            field.name
+            for field in new.fields
+            if field.name in deciding and field.id in before and not keeps_order(before[field.id].type, field.type)
+        ),
+        None,
+    )
+
+
+def _deciding(schema: TableSchema) -> set[str]:
+    """Return the columns that order the rows of a key, or are combined by a function that does not choose a value."""
+    if not schema.primary_keys:
+        return set()
+    options = schema.options
+    found: set[str] = {*options.value(SEQUENCE_FIELD)}
+    if engine_type(options).keeps_rows:
+        return found
+    values = [field.name for field in schema.fields if field.name not in schema.primary_keys]
+    functions = dict.fromkeys(values, options.value(FIELDS_DEFAULT_AGGREGATE_FUNCTION))
+    for key, text in options.items():
+        setting = split_field_option(key)
+        if setting is not None and setting[1] == _GROUP:
+            found.update(setting[0])
+        elif setting is not None and setting[1] == "aggregate-function":
+            functions.update(dict.fromkeys(setting[0], text))
+    return found | {name for name, function in functions.items() if function not in (None, *_CHOOSING)}
 
 
 def merge_options(schema: TableSchema, then: TableSchema) -> dict[str, str | None]:
