@@ -11,24 +11,30 @@ from paimon_core.schema.mutability import check_change
 from paimon_core.schema.read_rules import changed_rule
 from paimon_core.schema.schemas import Changes
 from paimon_core.schema.table_schema import TableSchema
+from paimon_core.store.current_schema import check_same_table
 from paimon_core.store.file_store import FileStore
 
 
 def alter(store: FileStore, changes: Changes) -> FileStore:
     """Apply schema changes, all or none, and return the table with its new schema.
 
-    Raises as `Schemas.apply`, and InvalidInputError for a change of an option of `schema.read_rules` under which rows
-    may change: in all engines, deleted rows could return, or values be lost or added twice. The same for a change of
-    ``changelog-producer`` after which streams would read changes twice, or never, and for a type of a column after
-    which another row of a key may be the newest. A commit of deletion
-    vectors at the same time either sees the new schema (`commit.schema_check.keep_vectors_on`), or is seen here, and
-    the option is turned on again. After any other commit at the same time, the next commit is refused if its base has
-    other rows (`commit.read_rules.check_rules`).
+    Raises as `Schemas.apply`; NotFoundError if another table is at the path by now; and InvalidInputError for a change
+    after which, in all engines,
+
+    - rows may differ, by an option of `schema.read_rules`: deleted rows return, or values are lost or added twice
+    - another row of a key may be the newest, by the type of a column
+    - streams read changes twice, or never, by ``changelog-producer``
+
+    A commit of deletion vectors at the same time either sees the new schema (`commit.schema_check.keep_vectors_on`), or
+    is seen here, and the option is turned on again. After any other commit at the same time, the next commit is refused
+    if its base has other rows (`commit.read_rules.check_rules`).
     """
     turned_off = False
 
     def checked(schema: TableSchema) -> Sequence[SchemaChange]:
         nonlocal turned_off
+        if (schema.id, schema.time_millis) != (store.schema.id, store.schema.time_millis):
+            check_same_table(store.schemas, store.schema)
         made = changes(schema) if callable(changes) else changes
         after = _with_options(store, schema, made)
         turned_off = changed_rule(schema, after) == DELETION_VECTORS_ENABLED.key and not _has_vectors(after)

@@ -161,3 +161,15 @@ def test_threads_make_one_directory_together(tmp_path):
         for turn in range(50):
             list(pool.map(lambda n, turn=turn: io.write(str(tmp_path / "t" / f"{turn}" / "a" / f"{n}"), b""), range(8)))
     assert len(files_below(tmp_path)) == 400
+
+
+def test_alter_does_not_change_another_table(catalog):
+    opened = catalog.create_table("db.t", KEYED)
+    catalog.drop_table("db.t")
+    other = catalog.create_table("db.t", KEYED)
+    for changes in ([AddColumn("extra", "INT")], lambda _: [AddColumn("extra", "INT")]):
+        with pytest.raises(NotFoundError, match="another one may be there now: open it again"):
+            opened.alter(changes)
+    assert catalog.table("db.t").schema == other.schema
+    assert other.alter([AddColumn("extra", "INT")]).alter([AddColumn("more", "INT")]).schema.id == 2
+    assert other.alter([AddColumn("third", "INT")]).schema.id == 3
