@@ -25,6 +25,7 @@ from paimon_core.predicate.filter import Filter, bound_filter
 from paimon_core.schema.change import SetOption
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.time_travel import epoch_millis
+from paimon_core.store.current_schema import check_same_table
 from paimon_core.store.file_store import FileStore
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ class TableMaintenance:
             max_deletes: remove no more than the oldest `max_deletes` snapshots; `None`: all that are due.
             dry_run: remove nothing, and return what would be removed.
         """
+        check_same_table(self.store.schemas, self.store.schema)
         before = None if older_than is None else epoch_millis(older_than)
         return expire_table(self.store, before, retain_max, retain_min, max_deletes=max_deletes, dry_run=dry_run)
 

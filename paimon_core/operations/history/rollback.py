@@ -15,7 +15,7 @@ from paimon_core.operations.history.table_tags import TableTags
 from paimon_core.snapshot.snapshot import NO_WATERMARK, Snapshot
 from paimon_core.snapshot.tags import Tag
 from paimon_core.snapshot.time_travel import TimeTravel, epoch_millis
-from paimon_core.store.current_schema import publish_current_schema
+from paimon_core.store.current_schema import check_same_table, publish_current_schema
 from paimon_core.store.file_store import FileStore
 
 _POLL_SECONDS = 0.05
@@ -85,9 +85,10 @@ def rollback(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
     the work.
 
     Raises InvalidInputError for a table without snapshots, OutOfRangeError if ``target`` has expired and has no tag,
-    CommitConflictError if another rollback removes it.
+    CommitConflictError if another rollback removes it, NotFoundError if another table is there by now.
     """
     store.check_can_commit()
+    check_same_table(store.schemas, store.schema)
     snapshots = store.snapshots
     before = snapshots.latest()
     if before is None:

@@ -16,7 +16,7 @@ from paimon_core.schema.schemas import DROPPING, Schemas
 from paimon_core.snapshot.branches import MAIN, branch_root, check_branch_name, list_branches, tag_of_branch
 from paimon_core.snapshot.snapshots import Snapshots
 from paimon_core.snapshot.tags import Tag, Tags
-from paimon_core.store.current_schema import check_opened, current_schema
+from paimon_core.store.current_schema import check_opened, check_same_table, current_schema
 from paimon_core.store.drop import UNBORN, delete_unborn, drop_directory, empty_trash
 from paimon_core.store.file_store import FileStore
 
@@ -101,6 +101,7 @@ class TableBranches:
         ``dry_run``: True to only check that this is possible. Raises NotFoundError for a branch that does not exist,
         InvalidInputError for ``main`` and for the branch in the option ``scan.fallback-branch``.
         """
+        check_same_table(self.store.schemas, self.store.schema)
         self.check_deletable(name)
         if dry_run:
             return
@@ -121,6 +122,7 @@ class TableBranches:
         Raises NotFoundError for a branch that does not exist, AlreadyExistsError if the new name exists,
         UnsupportedError for a store without atomic renames of directories, such as an object store.
         """
+        check_same_table(self.store.schemas, self.store.schema)
         self.check(name)
         check_branch_name(target)
         if target in self.list():
@@ -149,6 +151,7 @@ class TableBranches:
         Raises NotFoundError for a branch that does not exist, InvalidInputError for a branch without snapshots and for
         a branch whose creation was interrupted.
         """
+        check_same_table(self.store.schemas, self.store.schema)
         self.check(name)
         branch, main = self._branch(name), self._main()
         snapshots = list(branch.snapshots.all())

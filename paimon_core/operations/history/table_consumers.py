@@ -8,6 +8,7 @@ from paimon_core.errors import CorruptedError, InvalidInputError, NotFoundError,
 from paimon_core.scan.stream_lag import StreamLag, lag_of
 from paimon_core.scan.stream_scan import StreamScan
 from paimon_core.snapshot.consumers import Consumers
+from paimon_core.store.current_schema import check_same_table
 from paimon_core.store.file_store import FileStore
 
 
@@ -40,6 +41,7 @@ class TableConsumers:
 
         Raises InvalidInputError for an id below 1, NotFoundError when deleting a consumer that does not exist.
         """
+        check_same_table(self.store.schemas, self.store.schema)
         consumers = self._consumers
         if next_snapshot is None:
             if not self._exists(consumer_id):
@@ -69,6 +71,7 @@ class TableConsumers:
             excluding: a regular expression for ids to keep; `None` or blank: keep none.
             dry_run: True to delete nothing and return the ids that would be deleted.
         """
+        check_same_table(self.store.schemas, self.store.schema)
         included, spared = _pattern(including or ".*"), _pattern(excluding or "")
         ids = [
             consumer

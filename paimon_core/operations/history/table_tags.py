@@ -15,6 +15,7 @@ from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.tags import Tag
 from paimon_core.snapshot.time_travel import TimeTravel, epoch_millis
 from paimon_core.store.clock import earlier_clock
+from paimon_core.store.current_schema import check_same_table
 from paimon_core.store.file_store import FileStore
 
 Age = timedelta | str | None
@@ -72,6 +73,7 @@ class TableTags:
         Raises AlreadyExistsError if a tag of this name has another snapshot, OutOfRangeError for a snapshot that does
         not exist, NotFoundError for a table without snapshots.
         """
+        check_same_table(self.store.schemas, self.store.schema)
         tags = self.store.tags
         tags.check_name(name)
         snapshot_tag = tags.find(name)
@@ -115,6 +117,7 @@ class TableTags:
 
         Raises NotFoundError for a tag that does not exist.
         """
+        check_same_table(self.store.schemas, self.store.schema)
         old = self.get(name)
         tag = self._new(name, self._snapshot(snapshot_id), retained)
         if dry_run:
@@ -131,6 +134,7 @@ class TableTags:
         After a crash the tag may have both names; another call deletes the old one. Raises NotFoundError for a tag that
         does not exist, AlreadyExistsError if another tag has the new name.
         """
+        check_same_table(self.store.schemas, self.store.schema)
         tags, renamed = self.store.tags, replace(self.get(name), name=target)
         tags.check_name(target)
         existing = tags.find(target)
@@ -159,6 +163,7 @@ class TableTags:
         because each call reads all remaining metadata once. Raises NotFoundError (nothing changed) if any of the tags
         does not exist. ``names``: the tags to delete; ``dry_run``: True to delete nothing.
         """
+        check_same_table(self.store.schemas, self.store.schema)
         tags = [self.get(name) for name in dict.fromkeys(names)]
         if not dry_run:
             delete_tags(self.store, tags)
@@ -175,6 +180,7 @@ class TableTags:
 
         Raises InvalidInputError for a time outside of the years 1 to 9999.
         """
+        check_same_table(self.store.schemas, self.store.schema)
         before = None if older_than is None else _before(epoch_millis(older_than))
         written, now = self.store.tags.modified(), self.store.now()
         tags = self.list() if written else []

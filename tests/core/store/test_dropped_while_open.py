@@ -4,12 +4,13 @@ import pickle
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from time import sleep
 
 import pyarrow as pa
 import pytest
 
 from paimon_core.catalog.filesystem import FileSystemCatalog
-from paimon_core.errors import NotFoundError, PaimonError
+from paimon_core.errors import NotFoundError, PaimonError, TableChangedError
 from paimon_core.fileio.fileio import FileIO, MissingDirectoryError
 from paimon_core.schema.change import AddColumn
 from paimon_core.schema.schema import Schema
@@ -173,3 +174,44 @@ def test_alter_does_not_change_another_table(catalog):
     assert catalog.table("db.t").schema == other.schema
     assert other.alter([AddColumn("extra", "INT")]).alter([AddColumn("more", "INT")]).schema.id == 2
     assert other.alter([AddColumn("third", "INT")]).schema.id == 3
+
+
+CHANGES: dict[str, Callable[[Table], object]] = {
+    "tag": lambda table: table.tags.create("late", 1),
+    "replaced tag": lambda table: table.tags.replace("first", 2),
+    "renamed tag": lambda table: table.tags.rename("first", "second"),
+    "deleted tag": lambda table: table.tags.delete("first"),
+    "expired tags": lambda table: table.tags.expire("2100-01-01"),
+    "branch": lambda table: table.branches.create("late"),
+    "renamed branch": lambda table: table.branches.rename("b", "c"),
+    "deleted branch": lambda table: table.branches.delete("b"),
+    "fast-forward": lambda table: table.branches.fast_forward("b"),
+    "consumer": lambda table: table.consumers.reset("reader", 1),
+    "deleted consumers": lambda table: table.consumers.clear(),
+    "rollback": lambda table: table.rollback_to(1),
+    "restore": lambda table: table.restore(1),
+    "expiry": lambda table: table.maintenance.expire_snapshots(retain_max=1, retain_min=1),
+}
+
+
+@pytest.mark.cases(3)
+@pytest.mark.parametrize("change", CHANGES)
+def test_old_object_does_not_change_new_table(catalog, tmp_path, change):
+    def made() -> Table:
+        table = catalog.create_table("db.t", KEYED)
+        for number in range(3):
+            table.write(orders((1, "v", number), (2 + number, "w", number)))
+        table.tags.create("first", 1)
+        table.branches.create("b", tag="first")
+        table.consumers.reset("job", 1)
+        return table
+
+    opened = made()
+    catalog.drop_table("db.t")
+    sleep(0.002)  # the creation time, in milliseconds, distinguishes the tables
+    table = made()
+    files = files_below(tmp_path)
+    with pytest.raises((NotFoundError, TableChangedError), match="open it"):
+        CHANGES[change](opened)
+    assert files_below(tmp_path) == files
+    CHANGES[change](table)
