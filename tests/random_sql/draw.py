@@ -546,7 +546,10 @@ class Drawing:
         if not any(kind.startswith(("TIMESTAMP", "CHAR")) for kind in draft.kinds):
             kind = self.rng.choice(["orc", "avro", "parquet"])
             texts += [f"ALTER TABLE {mark} SET TBLPROPERTIES ('file.format' = '{kind}')"]
-        self._add("call", draft, text=self.rng.choice(texts))
+        text = self.rng.choice(texts)
+        if PRODUCERS[0][0] in text and self.rng.random() < 0.7:  # refused while rows wait for a compaction
+            self._add("call", draft, text=f"CALL sys.compact(table => '{mark}', compact_strategy => 'full')")
+        self._add("call", draft, text=text)
 
     def _drop(self, draft: Draft) -> None:
         """Drop whole partitions, or all rows."""
