@@ -182,6 +182,7 @@ def never(path):
 def streams(path):
     table = made(path, bucket="1")
     table.write(rows(0))
+    table.compact(full=True)
     table.consumers.reset("reader", 1)
     return table, {}, 0
 

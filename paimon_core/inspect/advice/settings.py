@@ -143,7 +143,7 @@ def no_changelog(facts: Facts) -> Iterator[Found]:
     text = (
         f"{count(len(names), 'stream')} with a name {'reads' if len(names) == 1 else 'read'} the table, and "
         "changelog-producer is none: streams see the written rows, without the rows before an update. If they need "
-        "those rows, let compaction produce a changelog; every write then costs a lookup."
+        "those rows, let compaction produce a changelog, after a full compaction; every write then costs a lookup."
     )
     measure = Measure("consumers without a changelog", len(names), "consumers", 1)
     yield Found(HINT, Scope(), text, measure, facts.remedies.set_options({CHANGELOG_PRODUCER.key: "lookup"}))
