@@ -1,7 +1,7 @@
 """Retention of snapshots and of changelogs that outlive them (behaviour 7.10)."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cache
 from itertools import chain
@@ -22,6 +22,10 @@ from paimon_core.snapshot.snapshot import Snapshot
 
 Times = Callable[[range], Iterable[int | None]]
 """A function from ids to commit times (epoch ms) in the order of the ids, read lazily; `None`: no such id."""
+
+
+LISTED_FOR_ONE = 1_000
+"""The most ids that an expiry after a commit lists for each id that it removes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,24 @@ def first_retained(retention: Retention, earliest: int, latest: int, bound: int 
         if time is not None and time >= retention.older_than:
             return number
     return max(end, earliest)
+
+
+def least_due(retention: Retention, earliest: int, latest: int, *, patient: bool) -> int:
+    """Return the number of ids that must be due for an expiry to start: 1, unless it is ``patient``.
+
+    An expiry lists all ids. If each commit of a table with 10,000 snapshots expires one of them, a listing takes longer
+    than the rest of the commit. So a patient expiry waits until a thousandth of the ids is due.
+    """
+    return max(1, min((latest - earliest) // LISTED_FOR_ONE, retention.limit)) if patient else 1
+
+
+def are_due(retention: Retention, least: int, earliest: int, latest: int, times: Times) -> bool:
+    """Return True if at least ``least`` ids are due, apart from bounds such as consumers. Arguments: `first_retained`.
+
+    Cost: reads one id, because commit times never decrease.
+    """
+    last = earliest + least - 1
+    return first_retained(replace(retention, limit=1), last, latest, None, times) > last
 
 
 def _changelog_options(options: Options) -> tuple[int, int, timedelta]:

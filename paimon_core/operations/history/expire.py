@@ -26,8 +26,9 @@ _FEW_FILES = 10_000  # files of a step whose entries take little memory
 def expire_after_commit(store: FileStore, *, dedicated: bool = False) -> None:
     """Create tags and expire as the table's options require, after a commit. Cost: a few small reads if nothing is due.
 
-    At most ``snapshot.expire.limit`` snapshots expire. In a ``write-only`` table nothing expires unless a ``dedicated``
-    maintenance job calls this function. Never fails: an error is logged, and the next commit tries again.
+    At most ``snapshot.expire.limit`` snapshots expire, and of thousands a thousandth at a time (`least_due`). In a
+    ``write-only`` table nothing expires unless a ``dedicated`` maintenance job calls this function. Never fails: an
+    error is logged, and the next commit tries again.
     """
     if store.options.value(WRITE_ONLY) and not dedicated:
         return
@@ -48,9 +49,9 @@ def _expire(store: FileStore, dedicated: bool) -> None:
         unused = options.value(CONSUMER_EXPIRATION_TIME)
         if unused is not None:
             _expire_consumers(store, unused // timedelta(milliseconds=1))
-        expired = expire_snapshots(store, snapshot_retention(options, now), latest=newest.id)
+        expired = expire_snapshots(store, snapshot_retention(options, now), latest=newest.id, patient=True)
         if expired.snapshots or outlived(options):
-            expire_changelogs(store, changelog_retention(options, now), latest=newest.id)
+            expire_changelogs(store, changelog_retention(options, now), latest=newest.id, patient=True)
     except Exception as error:
         _log.warning(
             "snapshots of %s were not expired, the next commit tries again: %s",

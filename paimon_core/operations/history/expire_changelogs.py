@@ -1,7 +1,5 @@
 """Expire changelogs that outlived their snapshots (behaviour 7.11)."""
 
-from dataclasses import replace
-
 from paimon_core.fileio.parallel import parallel_map
 from paimon_core.operations.history.expire_snapshots import Expired
 from paimon_core.operations.history.snapshot_deletion import (
@@ -16,13 +14,18 @@ from paimon_core.operations.history.snapshot_deletion import (
     referenced_names,
 )
 from paimon_core.snapshot.consumers import Consumers
-from paimon_core.snapshot.retention import Retention, first_retained, outlived, times_of
+from paimon_core.snapshot.retention import Retention, are_due, first_retained, least_due, outlived, times_of
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.store.file_store import FileStore
 
 
 def expire_changelogs(
-    store: FileStore, retention: Retention, *, dry_run: bool = False, latest: int | None = None
+    store: FileStore,
+    retention: Retention,
+    *,
+    dry_run: bool = False,
+    latest: int | None = None,
+    patient: bool = False,
 ) -> Expired:
     """Expire the oldest changelogs that are due, up to the limit of one step; return their ids.
 
@@ -34,7 +37,8 @@ def expire_changelogs(
     latest = latest if earliest is None else latest or store.snapshots.latest_id()
     if earliest is None or latest is None:
         return Expired()
-    if first_retained(replace(retention, limit=1), earliest, latest, None, times) <= earliest:
+    least = least_due(retention, earliest, latest, patient=patient)
+    if not are_due(retention, least, earliest, latest, times):
         return Expired()
     newest, first = changelogs.latest_id(), store.snapshots.earliest_id()
     if newest is None or first is None:
@@ -42,7 +46,7 @@ def expire_changelogs(
     unread = Consumers(store.io, store.branch_root).min_next()
     limit = min(newest if outlived(store.options) else newest + 1, first, newest + 1 if unread is None else unread)
     end = first_retained(retention, earliest, latest, limit, times)
-    oldest = store.snapshots.earliest() if end > earliest else None
+    oldest = store.snapshots.earliest() if end >= earliest + least else None
     if oldest is None:
         return Expired()
     existing = changelogs.ids()

@@ -6,7 +6,7 @@ expiries delete the same files twice, or a part of the files each.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 from paimon_core.errors import CorruptedError
@@ -25,7 +25,7 @@ from paimon_core.operations.history.snapshot_deletion import (
 )
 from paimon_core.options.scan import CONSUMER_CHANGELOG_ONLY
 from paimon_core.snapshot.consumers import Consumers
-from paimon_core.snapshot.retention import Retention, first_retained, outlived, times_of
+from paimon_core.snapshot.retention import Retention, are_due, first_retained, least_due, outlived, times_of
 from paimon_core.snapshot.snapshot import Snapshot
 from paimon_core.snapshot.tags import Tag
 from paimon_core.store.file_store import FileStore
@@ -68,6 +68,7 @@ def expire_snapshots(
     dry_run: bool = False,
     earliest: int | None = None,
     latest: int | None = None,
+    patient: bool = False,
 ) -> Expired:
     """Expire the oldest snapshots that are due, up to the limit of one step; return their ids.
 
@@ -80,6 +81,7 @@ def expire_snapshots(
         dry_run: True to only return the snapshots that would expire.
         earliest: id of the first snapshot to expire, as if earlier ones had expired; ``None``: the oldest snapshot.
         latest: id of the newest snapshot; ``None``: it is read.
+        patient: see `least_due`.
 
     Raises CorruptedError (nothing changed) if needed metadata cannot be read. Raises OSError of the storage: before
     the first snapshot is deleted, nothing has changed; after that, unreferenced files may remain.
@@ -87,7 +89,7 @@ def expire_snapshots(
     latest = latest or store.snapshots.latest_id()
     if latest is None or latest - retention.least < 1:  # ids count from 1
         return Expired()
-    ids, end = _due(store, retention, latest, earliest)
+    ids, end = _due(store, retention, latest, earliest, patient=patient)
     expiring = list(_found(store, ids))
     after = store.snapshots.find(end) if expiring else None
     if after is None:  # or another expiry is deleting it and all snapshots before it
@@ -140,18 +142,23 @@ def _remove(store: FileStore, expiring: Sequence[Snapshot], after: Snapshot) -> 
     return removed
 
 
-def _due(store: FileStore, retention: Retention, latest: int, earliest: int | None) -> tuple[list[int], int]:
+def _due(
+    store: FileStore, retention: Retention, latest: int, earliest: int | None, *, patient: bool
+) -> tuple[list[int], int]:
     """Return the ids of the snapshots to expire, and the id of the snapshot that follows them.
 
     A hint is enough to decide whether any snapshot is due. A listing then finds all due snapshots, because an older
     snapshot that remained would lose files that it needs. ``earliest``: see `expire_snapshots`.
     """
     begin, times = store.snapshots.earliest_id() if earliest is None else earliest, times_of(store.snapshots.find)
-    if begin is None or first_retained(replace(retention, limit=1), begin, latest, None, times) <= begin:
+    if begin is None:
+        return [], 0
+    least = least_due(retention, begin, latest, patient=patient)
+    if not are_due(retention, least, begin, latest, times):
         return [], 0
     unread = _unread(store)
     end = first_retained(retention, begin, latest, unread, times)
-    if end <= begin:
+    if end < begin + least:
         return [], 0
     existing = [number for number in store.snapshots.ids() if earliest is None or number >= earliest]
     if existing and existing[0] != begin:

@@ -3,6 +3,7 @@
 import pytest
 
 from paimon_core.operations.history import expire
+from paimon_core.snapshot import retention
 from paimon_core.store.file_store import FileStore
 from paimon_core.table import Table
 from tests.support.faulty_io import FaultyIO
@@ -45,3 +46,51 @@ def test_number_of_listings_grows_slower_than_number_of_snapshots(tmp_path):
     expired = Table(FileStore(io, table.path, table.schema)).maintenance.expire_snapshots(FUTURE, 1, 1)
     assert len(expired.snapshots) == 299
     assert sum(call == "list" and path.endswith("/snapshot") for call, path in io.log) < 25
+
+
+def _listings(table, commits, *, consumes):
+    """Commit, and return the number of listings of snapshots and of changelogs, and the largest numbers of both."""
+    io = FaultyIO(table.store.io)
+    committed, snapshots, changelogs = Table(FileStore(io, table.path, table.schema)), 0, 0
+    for number in range(commits):
+        committed.write(orders((number % 5, "v", number)))
+        if consumes:
+            table.consumers.reset("reader", max(table.store.snapshots.latest_id() - 60, 1))
+        snapshots = max(snapshots, len(table.store.snapshots.ids()))
+        changelogs = max(changelogs, len(table.store.changelogs.ids()))
+    lists = [path.rpartition("/")[2] for call, path in io.log if call == "list"]
+    return lists.count("snapshot"), lists.count("changelog"), snapshots, changelogs
+
+
+@pytest.mark.parametrize(
+    "kind", ["kept", *(pytest.param(kind, marks=pytest.mark.more) for kind in ("with changelogs", "held by consumer"))]
+)
+def test_expiry_of_many_snapshots_does_not_list_them_for_each_commit(tmp_path, monkeypatch, kind):
+    options = {"snapshot.num-retained.min": "40", "snapshot.num-retained.max": "40"}
+    if kind == "with changelogs":
+        options |= {
+            "changelog-producer": "input",
+            "changelog.num-retained.min": "80",
+            "changelog.num-retained.max": "80",
+        }
+    listed = {}
+    for share in (1_000, 10):
+        monkeypatch.setattr(retention, "LISTED_FOR_ONE", share)
+        table = keyed_table(tmp_path / f"of_{share}", bucket="1", **options)
+        held = kind == "held by consumer"
+        _listings(table, 120, consumes=held)
+        listed[share] = _listings(table, 40, consumes=held)
+    often, seldom = listed[1_000], listed[10]
+    assert seldom[0] <= often[0] / 3
+    assert often[2] <= seldom[2] <= often[2] + 8
+    if kind == "with changelogs":
+        assert 0 < seldom[1] <= often[1] / 3
+        assert seldom[3] <= often[3] + 10
+
+
+def test_explicit_expiry_waits_for_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(retention, "LISTED_FOR_ONE", 1)
+    table = keyed_table(tmp_path / "t", bucket="1", write_only="true")
+    for number in range(5):
+        table.write(orders((1, "v", number)))
+    assert table.maintenance.expire_snapshots(FUTURE, 4, 4).snapshots == (1,)
