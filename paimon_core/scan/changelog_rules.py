@@ -54,11 +54,9 @@ def why_other_changes(store: FileStore, snapshot: Snapshot | None, old: TableSch
 def check_has_changelog(store: FileStore, snapshot: Snapshot) -> None:
     """Raise InvalidInputError if a snapshot has changes, but no changelog, because ``changelog-producer`` was ``none``.
 
-    REQUIRES: the table has a changelog producer now. Cost: one small read, if the schema has changed since.
+    REQUIRES: the table, or the read, has a changelog producer now. Cost: one small read for each version of the schema.
     """
     if snapshot.commit_kind != CommitKind.APPEND or snapshot.changelog_manifest_list is not None:
-        return
-    if snapshot.schema_id == store.schema.id:
         return
     try:
         then = TableTraits(store.schemas.get(snapshot.schema_id)).changelog_producer

@@ -151,6 +151,8 @@ def test_no_write_has_producer_of_its_own(tmp_path, old, new):
 def test_changes_before_first_changelog_are_refused(tmp_path, new):
     table = written(tmp_path, "none", "only level 0")
     compacted(table, full=True)
+    with pytest.raises(InvalidInputError, match=f"has no changelog: .* was 'none', and is '{new}' now"):
+        table.with_options({"changelog-producer": new}).changes(0)
     tag = table.snapshot().id
     table = Table.open(table.path).alter([SetOption("changelog-producer", new)])
     table.write(rows([7, 1], 7))
