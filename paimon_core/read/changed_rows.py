@@ -19,7 +19,6 @@ from paimon_core.read.cross_partition_changes import keys_with_last_kind
 from paimon_core.read.difference import difference_batches
 from paimon_core.read.table_read import TableRead
 from paimon_core.scan.change_units import ChangeUnit, RowSource, changed_units
-from paimon_core.scan.changelog_rules import check_has_changelog
 from paimon_core.scan.difference import DiffSplit
 from paimon_core.scan.interval import DIFF, Interval
 from paimon_core.scan.starting_scanner import own_branch, without_start
@@ -197,18 +196,15 @@ def changes(store: FileStore, interval: Interval) -> Iterator[pa.RecordBatch]:
 def change_splits(store: FileStore, interval: Interval) -> Iterator[BatchSplit]:
     """Yield one split for each snapshot with changes, in the order of commits; in mode ``diff`` the planned splits.
 
-    Raises InvalidInputError as `check_columns` and `check_has_changelog`.
+    Raises InvalidInputError as `check_columns` and `changed_units`.
     REQUIRES: ``store`` is the interval's ``source``.
     """
     store.check_readable()
     if interval.mode == DIFF:
         yield from difference_splits(store, interval)
         return
-    has_changelog = store.traits.changelog_producer != "none"
     for snapshot in _snapshots(store, interval):
         check_columns(store.schemas, store.schema, snapshot)
-        if has_changelog:
-            check_has_changelog(store, snapshot)
         before = partial(store.snapshots.find, snapshot.id - 1)
         units = tuple(changed_units(store, snapshot, before))
         if units:

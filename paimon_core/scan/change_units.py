@@ -13,6 +13,7 @@ from paimon_core.lsm.universal import num_levels
 from paimon_core.manifest.bucket import group_by_bucket
 from paimon_core.manifest.entry import ADD, DELETE, ManifestEntry
 from paimon_core.options.scan import STREAMING_READ_APPEND_OVERWRITE, STREAMING_READ_OVERWRITE
+from paimon_core.scan.changelog_rules import check_has_changelog
 from paimon_core.scan.entries import live_entries
 from paimon_core.scan.read_rules import check_not_replaced, check_same_rules
 from paimon_core.scan.split import DataSplit
@@ -69,12 +70,15 @@ def changed_units(
     """Return the changes of a snapshot by partition and bucket, within a bucket in the order of their commits.
 
     The changes are the rows of the changelog, or without a changelog the rows that a commit added, once per key. An
-    overwrite emits no changes unless the table's options ask for them. ``before`` returns the previous snapshot.
+    overwrite emits no changes unless the table's options ask for them. ``before`` returns the previous snapshot. Raises
+    InvalidInputError as `check_not_replaced` and `check_has_changelog`.
     """
     check_not_replaced(store, snapshot)
     if snapshot.commit_kind == CommitKind.OVERWRITE:
         return _in_order(store, _overwritten(store, snapshot, before))
     has_changelog = store.traits.changelog_producer != "none"
+    if has_changelog:
+        check_has_changelog(store, snapshot)
     if not has_changelog and snapshot.commit_kind != CommitKind.APPEND:
         return []
     entries = snapshot_entries(store, snapshot, changelog=has_changelog)

@@ -153,6 +153,8 @@ def test_changes_before_first_changelog_are_refused(tmp_path, new):
     compacted(table, full=True)
     with pytest.raises(InvalidInputError, match=f"has no changelog: .* was 'none', and is '{new}' now"):
         table.with_options({"changelog-producer": new}).changes(0)
+    with pytest.raises(InvalidInputError, match=f"has no changelog: .* was 'none', and is '{new}' now"):
+        list(table.with_options({"changelog-producer": new, "scan.snapshot-id": "1"}).stream().to_batches())
     tag = table.snapshot().id
     table = Table.open(table.path).alter([SetOption("changelog-producer", new)])
     table.write(rows([7, 1], 7))
