@@ -39,7 +39,7 @@ def alter(store: FileStore, changes: Changes) -> FileStore:
         after = _with_options(store, schema, made)
         turned_off = changed_rule(schema, after) == DELETION_VECTORS_ENABLED.key and not _has_vectors(after)
         _check(store, schema, after)
-        if any(isinstance(change, UpdateType) for change in made):
+        if any(isinstance(change, UpdateType) for change in made) and store.snapshots.latest_id() is not None:
             check_types(store, schema, apply(schema, made, has_snapshots=True))
         return made
 

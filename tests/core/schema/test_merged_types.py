@@ -5,7 +5,7 @@ import pytest
 
 from paimon_core import Schema, Table
 from paimon_core.errors import InvalidInputError, TableChangedError
-from paimon_core.schema.change import RenameColumn, UpdateType
+from paimon_core.schema.change import RenameColumn, SetOption, UpdateType
 
 TEXTS = pa.schema([pa.field("k", pa.int64(), nullable=False), ("s", pa.string()), ("v", pa.string())])
 NUMBERS = TEXTS.set(1, pa.field("s", pa.int32()))
@@ -91,3 +91,11 @@ def test_writers_do_not_change_order(tmp_path):
     Table.open(table.path).alter([UpdateType("s", "INT")])
     with pytest.raises(TableChangedError, match="the type of column 's', by which rows are merged, changed"):
         table.committer().commit(messages)
+
+
+def test_table_without_rows_changes_at_once(tmp_path):
+    schema = Schema(TEXTS, ["k"], [], {"bucket": "1", "sequence.field": "s"})
+    table = Table.create(str(tmp_path / "t"), schema)
+    table = Table.open(table.path).alter([SetOption("merge-engine", "partial-update"), UpdateType("s", "INT")])
+    table.write(rows(NUMBERS, (7, 8)))
+    assert shown(table) == [(1, "7"), (2, "8")]
