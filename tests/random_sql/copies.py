@@ -90,7 +90,11 @@ class Copies:
         options = {"checkpointLocation": copy.checkpoint, "partition": ",".join(table.schema.partition_keys)}
         if keys:
             reader = reader.option("read.changelog", "true")
-            options |= {"primary-key": ",".join(keys), "bucket": "1", "row-kind-column": "rowkind"}
+            options |= {
+                "primary-key": ",".join(keys),
+                "bucket": "-1" if table.schema.is_cross_partition else "1",
+                "row-kind-column": "rowkind",
+            }
         writer = reader.load(table.path).writeStream.format("paimon").trigger(availableNow=True)
         query = writer.options(**{name: value for name, value in options.items() if value}).start(copy.path)
         query.awaitTermination()
