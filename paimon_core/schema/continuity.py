@@ -70,8 +70,8 @@ def why_not_continued(old: TableSchema, new: TableSchema) -> str | None:
 def why_unreadable(old: TableSchema, new: TableSchema) -> str | None:
     """Return a clause that says why columns of ``old`` may not hold rows of ``new``, a later version. `None`: they can.
 
-    A value of another type would be wrapped, truncated or rounded, and a NULL in a NOT NULL column is read as another
-    value. Columns may be added, moved and renamed. A column that was dropped and may be NULL is NULL in later rows.
+    A value of another type would be wrapped, truncated or rounded, and a NOT NULL column cannot hold NULL. Columns may
+    be added, moved and renamed. A column that was dropped and may be NULL is NULL in later rows.
     """
     now = {field.id: field for field in new.fields}
     for field in old.fields:
