@@ -36,6 +36,8 @@ def alter(store: FileStore, changes: Changes) -> FileStore:
         if (schema.id, schema.time_millis) != (store.schema.id, store.schema.time_millis):
             check_same_table(store.schemas, store.schema)
         made = changes(schema) if callable(changes) else changes
+        if not isinstance(made, Iterable):
+            raise InvalidInputError(f"{made!r} is no schema change: pass a list such as [SetOption(key, value)]")
         after = _with_options(store, schema, made)
         turned_off = changed_rule(schema, after) == DELETION_VECTORS_ENABLED.key and not _has_vectors(after)
         _check(store, schema, after)

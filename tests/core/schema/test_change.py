@@ -2,6 +2,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,6 +30,7 @@ from paimon_core.schema.change import (
 from paimon_core.schema.schema import Schema
 from paimon_core.schema.table_schema import TableSchema
 from paimon_core.schema.validate import create
+from paimon_core.table import Table
 from paimon_core.types.datatype import ArrayType, DataField, MapType, RowType
 from paimon_core.types.parse import parse_type
 
@@ -393,3 +395,10 @@ def test_result_equals_result_of_java():
     first, last = (TableSchema.from_json(json.dumps(one).encode(), str(path)) for one in json.loads(path.read_text()))
     ours = apply(first, BY_JAVA, has_snapshots=True)
     assert replace(ours, id=last.id, time_millis=last.time_millis) == last
+
+
+@pytest.mark.parametrize("changes", [AddColumn("b", "INT"), "b", ["b"], 5])
+def test_changes_that_are_no_list_are_refused(tmp_path, changes):
+    table = Table.create(str(tmp_path / "t"), Schema(pa.schema([("a", pa.int32())])))
+    with pytest.raises(InvalidInputError, match=r"pass a list such as \[SetOption\(key, value\)\]"):
+        table.alter(changes)
