@@ -186,7 +186,7 @@ MUTANTS = [
                 "added = []",
             )
         ],
-        _profile({"overwrite": 1, "expire": 2, "tag": 3}, _APPEND, faults=NO_FAULTS),
+        _profile({"overwrite": 1, "expire": 3, "tag": 3}, _APPEND, faults=NO_FAULTS),
         quick=True,
     ),
     Mutant(
@@ -386,11 +386,11 @@ MUTANTS = [
         [
             Edit(
                 "paimon_core.operations.history.expire_snapshots:_remove",
-                "if removed and max(store.snapshots.ids(), default=0) <= removed[-1].id:",
+                "if removed and not _has_newer(store, removed[-1].id, order[len(removed)].id):",
                 "if False:",
             )
         ],
-        _profile({"write": 4, "expire": 4, "rollback": 4}, _APPEND, faults=NO_FAULTS),
+        _profile({"write": 4, "expire": 6, "rollback": 4}, _APPEND, faults=NO_FAULTS),
         steps=120_000,
     ),
     Mutant(

@@ -126,12 +126,13 @@ def _remove(store: FileStore, expiring: Sequence[Snapshot], after: Snapshot) -> 
     A concurrent rollback may make one of them the newest snapshot of the table. This snapshot stays, or is put back.
     """
     removed: list[Snapshot] = []
-    for snapshot, following in pairwise([*expiring, after]):
+    order = [*expiring, after]
+    for snapshot, following in pairwise(order):
         if not store.snapshots.exists(following.id):
             break
         store.io.delete(store.snapshots.path(snapshot.id))
         removed.append(snapshot)
-    if removed and max(store.snapshots.ids(), default=0) <= removed[-1].id:
+    if removed and not _has_newer(store, removed[-1].id, order[len(removed)].id):
         target = store.snapshots.hinted()  # a rollback writes the hint first
         for newest in (snapshot for snapshot in removed if snapshot.id == target):
             with store.environment.locked():
@@ -140,6 +141,11 @@ def _remove(store: FileStore, expiring: Sequence[Snapshot], after: Snapshot) -> 
     if removed:
         store.snapshots.write_hint("EARLIEST", removed[-1].id + 1)
     return removed
+
+
+def _has_newer(store: FileStore, snapshot_id: int, likely: int) -> bool:
+    """Return True if a newer snapshot than ``snapshot_id`` exists; ``likely``: the one that usually does."""
+    return store.snapshots.exists(likely) or max(store.snapshots.ids(), default=0) > snapshot_id
 
 
 def _due(
