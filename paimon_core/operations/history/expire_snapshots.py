@@ -144,7 +144,7 @@ def _remove(store: FileStore, expiring: Sequence[Snapshot], after: Snapshot) -> 
 
 
 def _has_newer(store: FileStore, snapshot_id: int, likely: int) -> bool:
-    """Return True if a newer snapshot than ``snapshot_id`` exists; ``likely``: the one that usually does."""
+    """Return True if a newer snapshot than ``snapshot_id`` exists; ``likely``: one to look for first."""
     return store.snapshots.exists(likely) or max(store.snapshots.ids(), default=0) > snapshot_id
 
 
