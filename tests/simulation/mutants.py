@@ -223,6 +223,7 @@ MUTANTS = [
             )
         ],
         _profile({"write": 2, "rollback": 3}, _APPEND, faults=MANY_FAULTS),
+        steps=100_000,
     ),
     Mutant(
         "base after publishing (rollback)",
@@ -344,7 +345,7 @@ MUTANTS = [
                 "if False:",
             )
         ],
-        _profile({"write": 3, "rollback": 3, "tag": 1, "overwrite": 1}, ("append", "keys")),
+        _profile({"write": 2, "rollback": 4, "overwrite": 1}, ("append", "keys")),
     ),
     Mutant(
         "deleted rows stay in compacted row ranges",

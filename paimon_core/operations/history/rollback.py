@@ -88,9 +88,9 @@ def rollback(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
     CommitConflictError if another rollback removes it, NotFoundError if another table is there by now.
     """
     store.check_can_commit()
-    check_same_table(store.schemas, store.schema)
     snapshots = store.snapshots
     before = snapshots.latest()
+    check_same_table(store.schemas, store.schema)
     if before is None:
         raise InvalidInputError(f"{store.branch_root} has no snapshots: there is nothing to roll back")
     if store.environment.decided_by_server and store.environment.roll_back(store, target, _expired_tag(store, target)):
