@@ -403,7 +403,7 @@ MUTANTS = [
                 "if False:",
             )
         ],
-        _profile({"write": 4, "rollback": 2}, _APPEND, faults=MANY_FAULTS),
+        _profile({"write": 5, "rollback": 2, "overwrite": 2}, _APPEND, faults=MANY_FAULTS),
         steps=150_000,
     ),
     Mutant(
