@@ -131,7 +131,7 @@ def _other_options(old: TableSchema, new: TableSchema) -> str | None:
     if rule is not None:
         return f"option {rule!r} changed from {rule_text(old, rule)} to {rule_text(new, rule)}"
     column = column_merged_otherwise(old, new)
-    return None if column is None else f"the type of column {column!r}, by which rows are merged, changed"
+    return None if column is None else f"column {column!r} decides how rows are merged, and its type changed"
 
 
 def _stricter(old: TableSchema, new: TableSchema) -> str | None:

@@ -89,7 +89,7 @@ def test_writers_do_not_change_order(tmp_path):
     writer.write(rows(TEXTS, (11, 12)))
     messages = writer.prepare_commit()
     Table.open(table.path).alter([UpdateType("s", "INT")])
-    with pytest.raises(TableChangedError, match="the type of column 's', by which rows are merged, changed"):
+    with pytest.raises(TableChangedError, match="column 's' decides how rows are merged, and its type changed"):
         table.committer().commit(messages)
 
 
