@@ -103,15 +103,32 @@ def check_types(store: FileStore, old: TableSchema, new: TableSchema) -> None:
     """
     column = column_merged_otherwise(old, new)
     snapshot = None if column is None else store.snapshots.latest()
-    if snapshot is None:
-        return
-    live = [e for e in live_entries(store, snapshot, with_stats=False).live if e.bucket >= 0]
-    if _are_merged(live, rules_of(new)):
+    if snapshot is not None and _is_merged(store, snapshot, new):
         raise InvalidInputError(
             f"the type of column {column!r} cannot be changed: snapshot {snapshot.id} of {store.root} has several "
             "files that are merged, and the rows of a key in them would be merged in another way. First rewrite the "
             "files, with compact(full=True) or CALL sys.compact"
         )
+
+
+def check_types_since(store: FileStore, snapshot: Snapshot) -> None:
+    """Raise InvalidInputError if rows of a snapshot are merged in another way since a column got another type.
+
+    Cost: nothing if the schema is the same; else one small read, and the manifests of the snapshot as `check_types`.
+    """
+    if snapshot.schema_id == store.schema.id:
+        return
+    column = column_merged_otherwise(committed_with(store, snapshot, store.schema), store.schema)
+    if column is not None and _is_merged(store, snapshot, store.schema):
+        raise InvalidInputError(
+            f"{store.root} cannot be rolled back to snapshot {snapshot.id}: the type of column {column!r} was changed "
+            "since, and the rows of a key in several files would be merged in another way. First change the type back"
+        )
+
+
+def _is_merged(store: FileStore, snapshot: Snapshot, schema: TableSchema) -> bool:
+    live = [e for e in live_entries(store, snapshot, with_stats=False).live if e.bucket >= 0]
+    return _are_merged(live, rules_of(schema))
 
 
 def committed_with(store: FileStore, snapshot: Snapshot, schema: TableSchema) -> TableSchema:

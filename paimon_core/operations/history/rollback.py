@@ -12,6 +12,7 @@ from paimon_core.errors import CommitConflictError, InvalidInputError, NotFoundE
 from paimon_core.iceberg.sync import sync_after_change
 from paimon_core.operations.history.delete_tag import is_in_timeline
 from paimon_core.operations.history.table_tags import TableTags
+from paimon_core.scan.read_rules import check_types_since
 from paimon_core.snapshot.snapshot import NO_WATERMARK, Snapshot
 from paimon_core.snapshot.tags import Tag
 from paimon_core.snapshot.time_travel import TimeTravel, epoch_millis
@@ -84,8 +85,9 @@ def rollback(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
     during the call stay. After a crash the table is at ``target`` or at a newer snapshot, and another rollback finishes
     the work.
 
-    Raises InvalidInputError for a table without snapshots, OutOfRangeError if ``target`` has expired and has no tag,
-    CommitConflictError if another rollback removes it, NotFoundError if another table is there by now.
+    Raises InvalidInputError for a table without snapshots, and as `check_types_since`; OutOfRangeError if ``target``
+    has expired and has no tag; CommitConflictError if another rollback removes it; NotFoundError if another table is
+    there by now.
     """
     store.check_can_commit()
     snapshots = store.snapshots
@@ -93,6 +95,7 @@ def rollback(store: FileStore, target: Snapshot) -> tuple[Snapshot, Snapshot]:
     check_same_table(store.schemas, store.schema)
     if before is None:
         raise InvalidInputError(f"{store.branch_root} has no snapshots: there is nothing to roll back")
+    check_types_since(store, target)
     if store.environment.decided_by_server and store.environment.roll_back(store, target, _expired_tag(store, target)):
         return before, target
     try:

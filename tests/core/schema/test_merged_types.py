@@ -99,3 +99,15 @@ def test_table_without_rows_changes_at_once(tmp_path):
     table = Table.open(table.path).alter([SetOption("merge-engine", "partial-update"), UpdateType("s", "INT")])
     table.write(rows(NUMBERS, (7, 8)))
     assert shown(table) == [(1, "7"), (2, "8")]
+
+
+def test_rollback_does_not_change_order(tmp_path):
+    table = table_with(tmp_path, ENGINES["sequence"])
+    before = shown(table)
+    table.with_options({"write-only": "false"}).compact(full=True)
+    table = Table.open(table.path).alter([UpdateType("s", "INT")])
+    with pytest.raises(InvalidInputError, match="the type of column 's' was changed since"):
+        table.rollback_to(2)
+    table = table.alter([UpdateType("s", "STRING")])
+    table.rollback_to(2)
+    assert shown(table) == before
