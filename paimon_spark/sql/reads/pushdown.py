@@ -5,10 +5,10 @@ evaluates filters again, so a predicate may accept more rows than its filter, bu
 must be equivalent to its filter.
 """
 
-import datetime as dt
 import json
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,6 +29,7 @@ from paimon_core.engine import (
     variant_field,
 )
 from paimon_core.errors import InvalidInputError
+from paimon_core.types.arrow import timestamp_unit
 from paimon_core.types.columns import find_column
 from paimon_core.types.datatype import BINARY_ROOTS, INTEGER_ROOTS, TEXT_ROOTS, AtomicType, DataField
 from paimon_spark.types import finer_than_spark
@@ -54,8 +55,10 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
 """By Spark type, how the text of a literal becomes a value; all others are whole numbers."""
 _VARIANT = "\0variant_get"
 """The prefix of a name that stands for values in variants."""
-_EPOCH = dt.datetime(1970, 1, 1)
-_DAY = dt.timedelta(days=1)
+_DAY = 86_400_000_000
+"""A day in microseconds."""
+_TICKS = {"ms": Fraction(1, 1000), "us": Fraction(1), "ns": Fraction(1000)}
+"""The ticks of a timestamp column in a microsecond, by their unit."""
 
 
 class _Untranslatable(Exception):
@@ -216,11 +219,8 @@ class _Translation:
             raise _Untranslatable
         if field.name in self._finer:
             raise _Untranslatable
-        try:
-            start = _EPOCH + int(literal["value"]) * _DAY
-            end = start + _DAY
-        except OverflowError:
-            raise _Untranslatable from None
+        day = int(literal["value"])
+        start, end = _of_microseconds(day * _DAY, field), _of_microseconds((day + 1) * _DAY, field)
         match op:
             case "=":
                 return And((Leaf(">=", field.name, (start,)), Leaf("<", field.name, (end,))))
@@ -252,7 +252,9 @@ def _value(literal: Tree, field: DataField) -> Any:
         raise _Untranslatable
     if kind not in ("timestamp", "timestamp_ntz"):
         return _PARSERS.get(kind, int)(text)
-    try:
-        return _EPOCH + dt.timedelta(microseconds=int(text))
-    except OverflowError:
-        raise _Untranslatable from None
+    return _of_microseconds(int(text), field)
+
+
+def _of_microseconds(value: int, field: DataField) -> Fraction:
+    """Return a timestamp in ticks of its column: Python's datetime lacks most of the years that Spark has."""
+    return value * _TICKS[timestamp_unit(getattr(field.type, "precision", None) or 0)]

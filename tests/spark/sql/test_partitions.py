@@ -331,3 +331,54 @@ def test_rows_in_several_files_are_counted_and_dropped_unread(sql):
     assert (table.snapshot().commit_kind, table.snapshot().operation) == ("OVERWRITE", "DELETE")
     assert sql("DELETE FROM t WHERE p = 'y'") == [(1,)]
     assert sql("SELECT count(*) FROM t") == [(0,)]
+
+
+FAR_VALUES = {
+    "DATE": ["DATE'-0044-03-15'", "DATE'+12020-01-01'"],
+    "TIMESTAMP": ["TIMESTAMP'-0044-03-15 12:00:00.000001'", "TIMESTAMP'+12020-03-15 12:00:00.000001'"],
+    "TIMESTAMP_NTZ": ["TIMESTAMP_NTZ'-0044-03-15 12:00:00.000001'", "TIMESTAMP_NTZ'+12020-03-15 12:00:00.000001'"],
+}
+"""By type, values that a Python date or datetime cannot hold."""
+
+
+@pytest.mark.more
+@pytest.mark.versions
+@pytest.mark.parametrize("kind", FAR_VALUES)
+def test_partitions_of_years_that_python_does_not_have_are_dropped_unread(sql, kind):
+    """In a table whose single rows cannot be deleted."""
+    old, far = FAR_VALUES[kind]
+    sql(
+        f"CREATE TABLE t (id INT NOT NULL, p {kind} NOT NULL) PARTITIONED BY (p) "
+        "TBLPROPERTIES ('primary-key' = 'p,id', 'bucket' = '1', 'merge-engine' = 'aggregation')"
+    )
+    near = f"CAST('2020-01-01' AS {kind})"
+    sql(f"INSERT INTO t VALUES (1, {old}), (2, {near}), (3, {far}), (4, {near})")
+    for condition in (f"p = {old}", f"p >= {far} OR p = {old}", f"p NOT IN ({far}, {near})"):
+        assert sql(f"SELECT id FROM t WHERE {condition} ORDER BY id") == sql(
+            f"SELECT id FROM (SELECT id, max(p) AS p FROM t GROUP BY id) WHERE {condition} ORDER BY id"
+        )
+    sql(f"DELETE FROM t WHERE p > {far}")
+    sql(f"DELETE FROM t WHERE p < {old}")
+    assert sql("SELECT count(*) FROM t") == [(4,)]
+    sql(f"DELETE FROM t WHERE p = {far}")
+    assert sql("SELECT id FROM t ORDER BY id") == [(1,), (2,), (4,)]
+    sql(f"DELETE FROM t WHERE p <= {old}")
+    assert sql("SELECT id FROM t ORDER BY id") == [(2,), (4,)]
+
+
+@pytest.mark.more
+def test_a_comparison_with_a_far_day_skips_files(sql):
+    sql("CREATE TABLE t (id INT, a TIMESTAMP_NTZ, b TIMESTAMP_NTZ)")
+    values = {1: "-0044-03-15 12:00:00", 2: "2020-01-01 00:00:00", 3: "+12020-03-15 12:00:00"}
+    for number, value in values.items():
+        sql(f"INSERT INTO t VALUES ({number}, TIMESTAMP_NTZ'{value}', TIMESTAMP_NTZ'{value}')")
+    found = {
+        "CAST(a AS DATE) = DATE'-0044-03-15'": 1,
+        "CAST(a AS DATE) > DATE'9999-12-31'": 3,
+        "CAST(a AS DATE) >= DATE'+12020-03-15'": 3,
+        "a <= TIMESTAMP_NTZ'-0044-03-15 12:00:00'": 1,
+        "a <=> TIMESTAMP_NTZ'+12020-03-15 12:00:00'": 3,
+    }
+    for condition, number in found.items():
+        assert sql(f"SELECT id FROM t WHERE {condition}") == [(number,)], condition
+        assert "1 of 3 Parquet files" in sql(f"EXPLAIN SELECT id FROM t WHERE {condition}")[0][0], condition
