@@ -114,12 +114,14 @@ def check_types(store: FileStore, old: TableSchema, new: TableSchema) -> None:
 def check_types_since(store: FileStore, snapshot: Snapshot) -> None:
     """Raise InvalidInputError if rows of a snapshot are merged in another way since a column got another type.
 
-    Cost: nothing if the schema is the same; else one small read, and the manifests of the snapshot as `check_types`.
+    The type may have changed after the table was opened. Cost: one listing and one small read; if the schema has
+    changed since the snapshot, one more read, and the manifests of the snapshot as `check_types`.
     """
-    if snapshot.schema_id == store.schema.id:
+    newest = store.schemas.latest() or store.schema
+    if snapshot.schema_id == newest.id:
         return
-    column = column_merged_otherwise(committed_with(store, snapshot, store.schema), store.schema)
-    if column is not None and _is_merged(store, snapshot, store.schema):
+    column = column_merged_otherwise(committed_with(store, snapshot, newest), newest)
+    if column is not None and _is_merged(store, snapshot, newest):
         raise InvalidInputError(
             f"{store.root} cannot be rolled back to snapshot {snapshot.id}: the type of column {column!r} was changed "
             "since, and the rows of a key in several files would be merged in another way. First change the type back"

@@ -105,9 +105,10 @@ def test_rollback_does_not_change_order(tmp_path):
     table = table_with(tmp_path, ENGINES["sequence"])
     before = shown(table)
     table.with_options({"write-only": "false"}).compact(full=True)
-    table = Table.open(table.path).alter([UpdateType("s", "INT")])
-    with pytest.raises(InvalidInputError, match="the type of column 's' was changed since"):
-        table.rollback_to(2)
-    table = table.alter([UpdateType("s", "STRING")])
-    table.rollback_to(2)
+    altered = Table.open(table.path).alter([UpdateType("s", "INT")])
+    for opened in (altered, table):
+        with pytest.raises(InvalidInputError, match="the type of column 's' was changed since"):
+            opened.rollback_to(2)
+    altered.alter([UpdateType("s", "STRING")])
+    altered.rollback_to(2)
     assert shown(table) == before
