@@ -52,6 +52,17 @@ def in_utc(text: str, spark: SparkSession) -> str:
         return text
 
 
+def date_text_sql(date: str) -> str:
+    """Return SQL that turns a date, an expression without effects, into ISO text.
+
+    With ``spark.sql.legacy.timeParserPolicy`` = ``LEGACY``, a cast has another result for years before 1 and for the
+    days from 1582-10-05 to 1582-10-14.
+    """
+    sign = f"if(year({date}) > 9999, '+', if(year({date}) < 0, '-', ''))"
+    digits = f"format_string('%04d-%02d-%02d', abs(year({date})), month({date}), day({date}))"
+    return f"if(({date}) IS NULL, NULL, concat({sign}, {digits}))"
+
+
 def in_session_zone(options: Mapping[str, str], session: Callable[[], SparkSession]) -> dict[str, str]:
     """Return the options of a read with every time as epoch milliseconds.
 

@@ -13,6 +13,7 @@ from paimon_core.errors import InvalidInputError, UnsupportedError
 from paimon_core.types.datatype import TEXT_ROOTS, ArrayType, AtomicType, DataType, MapType
 from paimon_core.types.default import list_items, list_text, map_entries, map_text, unquoted
 from paimon_spark.internals import analyzed
+from paimon_spark.times import date_text_sql
 
 _CHANGES = re.compile(
     r"Current.*|Now|LocalTimestamp|Rand.*|Uuid|InputFile.*|MonotonicallyIncreasingID|SparkPartitionID"
@@ -43,7 +44,7 @@ def default_text(spark: SparkSession, sql: str | None, kind: DataType, column: s
         if sql.strip().upper() == "NULL":
             return None
         raise UnsupportedError(f"DEFAULT {sql} of column {column!r} is not possible: a value of type {kind} {reason}")
-    value = _evaluated(spark, f"CAST(CAST(({sql}) AS {_spark_type(kind)}) AS STRING)", sql, column)
+    value = _evaluated(spark, _text_sql(f"CAST(({sql}) AS {_spark_type(kind)})", kind), sql, column)
     if value is None:
         return None
     return f"'{value}'" if unquoted(value) != value else str(value)
@@ -54,11 +55,11 @@ def _nested_text(spark: SparkSession, sql: str, kind: ArrayType | MapType, colum
     parts = [_spark_type(part) for part in _parts(kind)]
     try:
         if isinstance(kind, ArrayType):
-            items = f"transform(CAST(({sql}) AS ARRAY<{parts[0]}>), item -> CAST(item AS STRING))"
+            items = f"transform(CAST(({sql}) AS ARRAY<{parts[0]}>), item -> {_text_sql('item', kind.element)})"
             values = _evaluated(spark, items, sql, column)
             return None if values is None else list_text(values)
         entries = f"transform(map_entries(CAST(({sql}) AS MAP<{', '.join(parts)}>)), "
-        entries += "entry -> struct(CAST(entry.key AS STRING), CAST(entry.value AS STRING)))"
+        entries += f"entry -> struct({_text_sql('entry.key', kind.key)}, {_text_sql('entry.value', kind.value)}))"
         values = _evaluated(spark, entries, sql, column)
         return None if values is None else map_text([(key, value) for key, value in values])
     except InvalidInputError as error:
@@ -75,6 +76,12 @@ def _evaluated(spark: SparkSession, expression: str, sql: str, column: str) -> A
             "is one value"
         )
     return frame.collect()[0][0]
+
+
+def _text_sql(value: str, kind: DataType) -> str:
+    """Return SQL that turns a value of the type into text, under all settings of a session."""
+    is_date = isinstance(kind, AtomicType) and kind.root == "DATE"
+    return date_text_sql(value) if is_date else f"CAST({value} AS STRING)"
 
 
 def _parts(kind: ArrayType | MapType) -> list[DataType]:

@@ -12,11 +12,12 @@ from paimon_core import FormatTable, Table, TableSchema
 from paimon_core.engine import PartitionText, live_entries, partition_predicate, partition_values
 from paimon_core.errors import UnsupportedError
 from paimon_core.options.bucket import PARTITION_DEFAULT_NAME
+from paimon_core.types.datatype import TEXT_ROOTS
 from paimon_spark.sql.bridge.catalogs import open_any_kind
 from paimon_spark.sql.bridge.jvm import Jvm
 from paimon_spark.sql.bridge.spark_errors import analysis_error
 from paimon_spark.sql.statements.tokens import Cursor, SyntaxMismatch
-from paimon_spark.times import in_utc
+from paimon_spark.times import date_text_sql, in_utc
 
 _COMMAND = "ALTER TABLE ... DROP PARTITION"
 _TYPED = ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ")
@@ -143,17 +144,17 @@ def _digits(cursor: Cursor) -> str:
 def _texts(spec: Spec, schema: TableSchema, spark: SparkSession) -> list[PartitionText]:
     """Return the values of a partition for `partition_values`, which takes instants with their zone."""
     null_name = schema.options.value(PARTITION_DEFAULT_NAME)
-    instants = {
-        field.name.lower() for field in schema.partition_fields if getattr(field.type, "root", None) == "TIMESTAMP_LTZ"
-    }
+    roots = {field.name.lower(): getattr(field.type, "root", "") for field in schema.partition_fields}
     texts = []
     for name, text in spec.items():
+        root = roots.get(name.lower(), "")
         if text is None:
             texts.append(PartitionText(name, null_name))
             continue
         if isinstance(text, _Literal):  # 3D means '3.0' in a column of texts
-            text = spark.sql(f"SELECT CAST({text} AS STRING)").collect()[0][0]
-        texts.append(PartitionText(name, in_utc(text, spark) if name.lower() in instants else text, quoted=True))
+            is_day = text.startswith("DATE") and root not in TEXT_ROOTS
+            text = spark.sql(f"SELECT {date_text_sql(text) if is_day else f'CAST({text} AS STRING)'}").collect()[0][0]
+        texts.append(PartitionText(name, in_utc(text, spark) if root == "TIMESTAMP_LTZ" else text, quoted=True))
     return texts
 
 

@@ -43,3 +43,43 @@ def test_stored_nulls_and_values_stay(sql, way, kind):
 
 def rows(sql):
     return sorted(sql("SELECT * FROM t"))
+
+
+@pytest.fixture
+def legacy_dates(spark):
+    spark.conf.set("spark.sql.legacy.timeParserPolicy", "LEGACY")
+    yield
+    spark.conf.unset("spark.sql.legacy.timeParserPolicy")
+
+
+@pytest.mark.versions
+def test_default_dates_do_not_depend_on_the_format_of_dates(sql, legacy_dates):
+    dates = ["1582-10-04", "1582-10-10", "1582-10-15", "0001-01-01", "2024-01-31", "9999-12-31"]
+    columns = [f"d{n} DATE DEFAULT DATE'{date}'" for n, date in enumerate(dates)]
+    columns += [
+        "a ARRAY<DATE> DEFAULT array(DATE'1582-10-10', NULL)",
+        "m MAP<DATE, DATE> DEFAULT map(DATE'1582-10-05', DATE'1582-10-14')",
+        "n DATE DEFAULT CAST(NULL AS DATE)",
+    ]
+    sql(f"CREATE TABLE t (id INT, {', '.join(columns)})")
+    sql("INSERT INTO t (id) VALUES (1)")
+    for n, date in enumerate(dates):
+        assert sql(f"SELECT d{n} = DATE'{date}' FROM t") == [(True,)], date
+    assert sql("SELECT n IS NULL, a[0] = DATE'1582-10-10', a[1] IS NULL FROM t") == [(True, True, True)]
+    assert sql("SELECT map_keys(m)[0] = DATE'1582-10-05', map_values(m)[0] = DATE'1582-10-14' FROM t") == [(True, True)]
+    for date in ("-0044-03-15", "+12020-12-31"):
+        with pytest.raises(Exception, match=f"'[+]?{date.lstrip('+')}' is not a value of DATE"):
+            sql(f"CREATE TABLE u (id INT, d DATE DEFAULT DATE'{date}')")
+    sql("ALTER TABLE t ALTER COLUMN d0 SET DEFAULT DATE'1582-10-05'")
+    sql("INSERT INTO t (id) VALUES (2)")
+    assert sql("SELECT d0 = DATE'1582-10-05' FROM t WHERE id = 2") == [(True,)]
+
+
+@pytest.mark.more
+def test_partitions_of_dates_do_not_depend_on_the_format_of_dates(sql, legacy_dates):
+    sql("CREATE TABLE t (id INT, d DATE, q INT) PARTITIONED BY (d, q)")
+    sql("INSERT INTO t VALUES (1, DATE'1582-10-10', 1), (2, DATE'1582-10-15', 1), (3, DATE'0045-01-03', 2)")
+    sql("ALTER TABLE t DROP PARTITION (d = DATE'1582-10-10')")
+    with pytest.raises(Exception, match="'-0044-01-03' is not a value of column 'd'"):
+        sql("ALTER TABLE t DROP PARTITION (d = DATE'-0044-01-03')")
+    assert sorted(sql("SELECT id FROM t")) == [(2,), (3,)]
