@@ -391,7 +391,7 @@ MUTANTS = [
                 "if False:",
             )
         ],
-        _profile({"write": 4, "expire": 6, "rollback": 4}, _APPEND, faults=NO_FAULTS),
+        _profile({"write": 3, "expire": 8, "rollback": 8}, _APPEND, faults=NO_FAULTS),
         steps=120_000,
     ),
     Mutant(
