@@ -127,23 +127,24 @@ class FormatTableHandler(TableHandler):
         """Return the partitions with these values in these columns, as arrays of texts."""
         return row_arrays(self.jvm, [texts for _, texts in self._matching(list(names), list(values))])
 
-    def create_partition(self, values: Any) -> None:
-        """Add a partition without rows."""
-        self.table.add_partition(self._partition(list(values)))
+    def create_partitions(self, partitions: Any) -> None:
+        """Add partitions without rows."""
+        for partition in [self._partition(list(values)) for values in partitions]:
+            self.table.add_partition(partition)
 
-    def drop_partition(self, values: Any) -> bool:
-        """Delete a partition with its files; return False if it does not exist."""
-        matches = self._matching(list(self.schema.partition_keys), list(values))
-        for partition, _ in matches:
+    def drop_partitions(self, partitions: Any) -> bool:
+        """Delete partitions with their files; return False if none of them exists."""
+        found = self._existing(partitions)
+        for partition in found:
             self.table.drop_partitions(partition)
-        return bool(matches)
+        return bool(found)
 
-    def truncate_partition(self, values: Any) -> bool:
-        """Delete the files of a partition, which stays; return False if it does not exist."""
-        matches = self._matching(list(self.schema.partition_keys), list(values))
-        for partition, _ in matches:
+    def truncate_partitions(self, partitions: Any) -> bool:
+        """Delete the files of partitions, which stay; return False if none of them exists."""
+        found = self._existing(partitions)
+        for partition in found:
             self.table.truncate_partitions(partition)
-        return bool(matches)
+        return bool(found)
 
     def load_partition(self, values: Any) -> Any:
         """Return an empty Java map: the number of the rows is not known."""
@@ -186,6 +187,11 @@ class FormatTableHandler(TableHandler):
             for partition, texts in found
             if all(texts[places[name]] == text for name, text in asked.items())
         ]
+
+    def _existing(self, partitions: Any) -> list[Mapping[str, Any]]:
+        """Return the existing partitions among these arrays of texts."""
+        asked = {tuple(values) for values in partitions}
+        return [partition for partition, texts in self._matching([], []) if tuple(texts) in asked]
 
     def _partition(self, values: list[str | None]) -> dict[str, Any]:
         fields = self.schema.partition_fields

@@ -24,7 +24,7 @@ from paimon_spark.sql.bridge.endpoints import (
     WriteEndpoint,
 )
 from paimon_spark.sql.bridge.handler import handler_of
-from paimon_spark.sql.ddl.partitions import drop_partition, list_partitions, partition_metadata
+from paimon_spark.sql.ddl.partitions import drop_partitions, list_partitions, partition_metadata
 from paimon_spark.sql.ddl.schema import description, with_write_options
 from paimon_spark.sql.reads.native_rows import describe_target_read
 from paimon_spark.sql.reads.table_reads import TableReads
@@ -98,20 +98,20 @@ class TableHandler(TableReads, TableEndpoint, PartitionsEndpoint, WriteEndpoint,
         partitions = list_partitions(self.table, list(names), list(values))
         return row_arrays(self.jvm, partitions)
 
-    def create_partition(self, values: Any) -> None:
+    def create_partitions(self, partitions: Any) -> None:
         """Raise UnsupportedError."""
         raise UnsupportedError(
             f"ADD PARTITION is not possible for {self.name}: a partition exists while it has rows; INSERT the rows, or "
             "add files of other tools with CALL sys.add_files"
         )
 
-    def drop_partition(self, values: Any) -> bool:
-        """Remove the rows of a partition; return False if it has no rows."""
-        return drop_partition(self.table, list(values))
+    def drop_partitions(self, partitions: Any) -> bool:
+        """Remove the rows of partitions in one commit; return False if none of the partitions has rows."""
+        return drop_partitions(self.table, [list(values) for values in partitions])
 
-    def truncate_partition(self, values: Any) -> bool:
-        """Remove the rows of a partition, which then does not exist; return False if it has no rows."""
-        return self.drop_partition(values)
+    def truncate_partitions(self, partitions: Any) -> bool:
+        """Remove the rows of partitions, which then do not exist; return False if none of them has rows."""
+        return self.drop_partitions(partitions)
 
     def load_partition(self, values: Any) -> Any:
         """Return the numbers of rows, bytes and files of a partition as a Java map of texts."""

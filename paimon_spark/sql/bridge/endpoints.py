@@ -124,14 +124,14 @@ class PartitionsEndpoint(Protocol):
     def list_partitions(self, names: Any, values: Any) -> Any:
         """Return the partitions that have these values in these columns, as arrays of texts."""
 
-    def create_partition(self, values: Any) -> None:
-        """Raise UnsupportedError."""
+    def create_partitions(self, partitions: Any) -> None:
+        """Add partitions without rows. Raises UnsupportedError if the table has no such partitions."""
 
-    def drop_partition(self, values: Any) -> bool:
-        """Remove the rows of a partition; return False if it has no rows."""
+    def drop_partitions(self, partitions: Any) -> bool:
+        """Remove the rows of partitions in one commit; return False if none of the partitions has rows."""
 
-    def truncate_partition(self, values: Any) -> bool:
-        """Remove the rows of a partition; return False if it has no rows, or does not exist."""
+    def truncate_partitions(self, partitions: Any) -> bool:
+        """Remove the rows of partitions in one commit; return False if none of them has rows, or exists."""
 
     def load_partition(self, values: Any) -> Any:
         """Return the properties of a partition as a Java map."""

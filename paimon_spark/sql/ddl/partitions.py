@@ -31,23 +31,25 @@ def list_partitions(table: Table, names: Sequence[str], values: Texts) -> list[l
     return [texts for _, texts in _matching(table, names, values)]
 
 
-def drop_partition(table: Table, values: Texts) -> bool:
-    """Remove the rows of the partition with these values; return False if it has no rows.
+def drop_partitions(table: Table, partitions: Sequence[Texts]) -> bool:
+    """Remove the rows of the partitions with these values in one commit; return False if none of them has rows.
 
-    Raises UnsupportedError if the values match several partitions because their times differ by less than a
-    microsecond.
+    Raises UnsupportedError, and removes nothing, if some values match several partitions because their times differ by
+    less than a microsecond.
     """
-    matches = _matching(table, table.schema.partition_keys, values)
-    chars = any(getattr(field.type, "root", None) == "CHAR" for field in table.schema.partition_fields)
-    if len(matches) > 1 and not chars:
-        raise UnsupportedError(
-            f"{len(matches)} partitions of {table.path} have the values {list(values)} in Spark, whose times end at "
-            "microseconds: drop each of them with Table.drop_partitions"
-        )
-    for partition, _ in matches:
-        exact = table.store.partition_values(partition)
-        table.drop_partitions([dict(zip(table.schema.partition_keys, exact, strict=True))])
-    return bool(matches)
+    keys = table.schema.partition_keys
+    existing, exact = _by_values(table, keys), []
+    for key, values in {_key(table, keys, values): values for values in partitions}.items():
+        matches = existing.get(key, [])
+        if len(matches) > 1 and not any(_are_chars(table, keys)):
+            raise UnsupportedError(
+                f"{len(matches)} partitions of {table.path} have the values {list(values)} in Spark, whose times end "
+                "at microseconds: drop each of them with Table.drop_partitions"
+            )
+        exact += [dict(zip(keys, table.store.partition_values(partition), strict=True)) for partition, _ in matches]
+    if exact:
+        table.drop_partitions(exact)
+    return bool(exact)
 
 
 def partition_texts(partition: Mapping[str, Any], fields: Sequence[DataField]) -> list[str | None]:
@@ -80,7 +82,7 @@ def partition_metadata(table: Table, values: Texts) -> dict[str, str]:
     """Return the numbers of rows, bytes and files of a partition, by the names of Paimon's connector.
 
     The rows are the sum of the rows of the files; a merge may show fewer. The map is empty for a partition without
-    files. ``values``: as for `drop_partition`.
+    files. ``values``: as for `list_partitions`, for all partition columns.
     """
     snapshot, matches = table.snapshot(), {partition for partition, _ in _matching(table, _keys(table), values)}
     if snapshot is None or not matches:
@@ -108,32 +110,42 @@ def _keys(table: Table) -> Sequence[str]:
 
 def _matching(table: Table, names: Sequence[str], values: Texts) -> list[tuple[bytes, list[str | None]]]:
     """Return the partitions with these values: the serialized partition, and its values as texts."""
+    return _by_values(table, names).get(_key(table, names, values), [])
+
+
+def _by_values(table: Table, names: Sequence[str]) -> dict[Texts, list[tuple[bytes, list[str | None]]]]:
+    """Return the partitions with data, in order of their values, by their `_key` in these columns."""
     snapshot = table.snapshot()
     if snapshot is None:
-        return []
-    schema = table.schema.partition_arrow
-    requested = {name: _canonical(text, schema.field(name).type) for name, text in zip(names, values, strict=True)}
-    chars = [f.name for f in table.schema.partition_fields if getattr(f.type, "root", None) == "CHAR"]
-    requested = {name: _without_blanks(text) if name in chars else text for name, text in requested.items()}
+        return {}
+    schema, chars = table.schema.partition_arrow, _are_chars(table, names)
+    positions = [schema.names.index(name) for name in names]
     partitions = list(live_partitions(table.store, snapshot))
     rows = table.store.partition_rows(partitions)
-    columns = [
-        [_text(value, field.type) for value in column]
-        for column, field in zip(zip(*rows, strict=True), schema, strict=bool(rows))
-    ]
-    tests = [
-        ([_without_blanks(text) for text in column] if name in chars else column, requested[name])
-        for column, name in zip(columns, schema.names, strict=bool(rows))
-        if name in requested
-    ]
-    chosen = [n for n in range(len(rows)) if all(column[n] == text for column, text in tests)]
-    chosen.sort(key=lambda n: [_order(value) for value in rows[n]])
-    return [(partitions[n], [column[n] for column in columns]) for n in chosen]
+    found: dict[Texts, list[tuple[bytes, list[str | None]]]] = {}
+    for n in sorted(range(len(rows)), key=lambda n: [_order(value) for value in rows[n]]):
+        texts = [_text(value, kind) for value, kind in zip(rows[n], schema.types, strict=True)]
+        key = _without_blanks([texts[position] for position in positions], chars)
+        found.setdefault(key, []).append((partitions[n], texts))
+    return found
 
 
-def _without_blanks(text: str | None) -> str | None:
-    """Return a value of a CHAR column without the blanks at its end."""
-    return None if text is None else text.rstrip(" ")
+def _key(table: Table, names: Sequence[str], values: Texts) -> Texts:
+    """Return values of Spark in the form in which `_by_values` has them."""
+    schema = table.schema.partition_arrow
+    texts = [_canonical(text, schema.field(name).type) for name, text in zip(names, values, strict=True)]
+    return _without_blanks(texts, _are_chars(table, names))
+
+
+def _are_chars(table: Table, names: Sequence[str]) -> list[bool]:
+    return [getattr(table.schema.field(name).type, "root", None) == "CHAR" for name in names]
+
+
+def _without_blanks(texts: Texts, chars: Sequence[bool]) -> Texts:
+    """Return the values without the blanks at the end of values in CHAR columns."""
+    return tuple(
+        text.rstrip(" ") if char and text is not None else text for text, char in zip(texts, chars, strict=True)
+    )
 
 
 def _order(value: Any) -> tuple[Any, ...]:

@@ -168,6 +168,16 @@ def test_partitions_in_the_catalog(run, server):
     assert sorted(run("SHOW PARTITIONS files.db.t")) == [("dt=2024-01-03/p=m",), ("dt=null/p=x",)]
     run("INSERT OVERWRITE files.db.t PARTITION (dt = DATE'2024-01-03', p = 'm') SELECT 8")
     assert run("SELECT id FROM files.db.t ORDER BY id") == [(3,), (8,)]
+    run("ALTER TABLE files.db.t ADD PARTITION (dt = DATE'2025-01-03', p = 'm') PARTITION (dt=DATE'2025-01-03', p='n')")
+    run("INSERT INTO files.db.t VALUES (9, DATE'2025-01-03', 'm')")
+    run("TRUNCATE TABLE files.db.t PARTITION (dt = DATE'2025-01-03')")
+    added = [("dt=2025-01-03/p=m",), ("dt=2025-01-03/p=n",)]
+    assert run("SHOW PARTITIONS files.db.t PARTITION (dt = DATE'2025-01-03')") == added
+    assert run("SELECT * FROM files.db.t WHERE dt = DATE'2025-01-03'") == []
+    run(
+        "ALTER TABLE files.db.t DROP PARTITION (dt = DATE'2025-01-03', p = 'm'), PARTITION (dt=DATE'2025-01-03', p='n')"
+    )
+    assert run("SHOW PARTITIONS files.db.t PARTITION (dt = DATE'2025-01-03')") == []
     with pytest.raises(Exception, match="PARTITIONS_NOT_FOUND"):
         run("ALTER TABLE files.db.t DROP PARTITION (dt = DATE'2030-01-01')")
     run("ALTER TABLE files.db.t UNSET TBLPROPERTIES ('metastore.partitioned-table')")

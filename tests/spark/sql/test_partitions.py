@@ -382,3 +382,42 @@ def test_a_comparison_with_a_far_day_skips_files(sql):
     for condition, number in found.items():
         assert sql(f"SELECT id FROM t WHERE {condition}") == [(number,)], condition
         assert "1 of 3 Parquet files" in sql(f"EXPLAIN SELECT id FROM t WHERE {condition}")[0][0], condition
+
+
+@pytest.mark.versions
+def test_several_partitions_change_in_one_commit(sql):
+    sql("CREATE TABLE t (id INT, p STRING, q INT) PARTITIONED BY (p, q)")
+    rows = [(n, f"p{n % 3}", n % 2) for n in range(12)]
+    sql("INSERT INTO t VALUES " + ", ".join(f"({n}, '{p}', {q})" for n, p, q in rows) + ", (12, NULL, 1)")
+    table = Table.open(dict(row[:2] for row in sql("DESCRIBE EXTENDED t"))["Location"])
+    steps = {
+        "TRUNCATE TABLE t PARTITION (p = 'p0')": lambda _, p, __: p == "p0",
+        "TRUNCATE TABLE t PARTITION (p = 'p0', q = 1)": lambda *_: False,
+        "ALTER TABLE t DROP PARTITION (p = 'p1', q = 0), PARTITION (p = 'p2', q = 1)": (
+            lambda _, p, q: (p, q) in (("p1", 0), ("p2", 1))
+        ),
+        "ALTER TABLE t DROP IF EXISTS PARTITION (p = 'p1', q = 0), PARTITION (p = NULL, q = 1)": lambda n, p, q: (
+            n == 12
+        ),
+        "TRUNCATE TABLE t PARTITION (q = 7)": lambda *_: False,
+        "TRUNCATE TABLE t PARTITION (q = 1)": lambda _, __, q: q == 1,
+    }
+    rows.append((12, None, 1))
+    for statement, removed in steps.items():
+        before, left = table.snapshot().id, [row for row in rows if not removed(*row)]
+        sql(statement)
+        assert sorted(sql("SELECT * FROM t")) == sorted(left, key=lambda row: row[0]), statement
+        assert table.snapshot().id - before == (left != rows), statement
+        rows = left
+    assert rows == [(n, p, q) for n, p, q in rows if (p, q) == ("p2", 0)] != []
+
+
+@pytest.mark.more
+def test_no_partition_is_dropped_if_one_of_several_does_not_exist(sql):
+    sql("CREATE TABLE t (id INT, p STRING) PARTITIONED BY (p)")
+    sql("INSERT INTO t VALUES (1, 'a'), (2, 'b')")
+    with pytest.raises(Exception, match="PARTITIONS_NOT_FOUND"):
+        sql("ALTER TABLE t DROP PARTITION (p = 'a'), PARTITION (p = 'c')")
+    assert sorted(sql("SELECT * FROM t")) == [(1, "a"), (2, "b")]
+    with pytest.raises(Exception, match="a partition exists while it has rows"):
+        sql("ALTER TABLE t ADD PARTITION (p = 'x') PARTITION (p = 'y')")

@@ -5,7 +5,7 @@ import java.util.HexFormat;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
-import org.apache.spark.sql.connector.catalog.SupportsPartitionManagement;
+import org.apache.spark.sql.connector.catalog.SupportsAtomicPartitionManagement;
 import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.ByteType;
@@ -26,7 +26,7 @@ import org.apache.spark.sql.types.TimestampType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** A table with partition columns. Python sees a partition as an array of texts of its internal values, or null. */
-public class PartitionedTable extends PaimonTable implements SupportsPartitionManagement {
+public class PartitionedTable extends PaimonTable implements SupportsAtomicPartitionManagement {
   private final StructType keys;
   private final Object handler;
 
@@ -40,20 +40,28 @@ public class PartitionedTable extends PaimonTable implements SupportsPartitionMa
     return keys;
   }
 
-  public void createPartition(InternalRow partition, Map properties) {
-    Bridge.call(handler, "create_partition", new Object[] {texts(keys, partition)});
+  public void createPartitions(InternalRow[] partitions, Map[] properties) {
+    Bridge.call(handler, "create_partitions", new Object[] {texts(partitions)});
   }
 
-  public boolean dropPartition(InternalRow partition) {
-    return ((Boolean) Bridge.call(handler, "drop_partition", new Object[] {texts(keys, partition)})).booleanValue();
+  public boolean dropPartitions(InternalRow[] partitions) {
+    return ((Boolean) Bridge.call(handler, "drop_partitions", new Object[] {texts(partitions)})).booleanValue();
   }
 
   public boolean purgePartition(InternalRow partition) {
     return dropPartition(partition);
   }
 
+  public boolean purgePartitions(InternalRow[] partitions) {
+    return dropPartitions(partitions);
+  }
+
   public boolean truncatePartition(InternalRow partition) {
-    return ((Boolean) Bridge.call(handler, "truncate_partition", new Object[] {texts(keys, partition)})).booleanValue();
+    return truncatePartitions(new InternalRow[] {partition});
+  }
+
+  public boolean truncatePartitions(InternalRow[] partitions) {
+    return ((Boolean) Bridge.call(handler, "truncate_partitions", new Object[] {texts(partitions)})).booleanValue();
   }
 
   public void replacePartitionMetadata(InternalRow partition, Map properties) {
@@ -76,6 +84,14 @@ public class PartitionedTable extends PaimonTable implements SupportsPartitionMa
       rows[i] = row((Object[]) found[i]);
     }
     return rows;
+  }
+
+  private String[][] texts(InternalRow[] partitions) {
+    String[][] found = new String[partitions.length][];
+    for (int i = 0; i < partitions.length; i++) {
+      found[i] = texts(keys, partitions[i]);
+    }
+    return found;
   }
 
   private String[] texts(StructType columns, InternalRow values) {
