@@ -562,8 +562,10 @@ class Drawing:
         values = {one.name: self._not_null(draft, one) for one in chosen}
         where = " AND ".join(f"t.`{n}` = {value}" for n, value in values.items())
         literals = ", ".join(f"{n} = {literal(value)}" for n, value in values.items())
-        dropped = f"ALTER TABLE {mark} DROP IF EXISTS PARTITION ({literals})"
-        texts = [dropped]
+        texts = [
+            f"{verb} PARTITION ({literals})"
+            for verb in (f"ALTER TABLE {mark} DROP IF EXISTS", f"TRUNCATE TABLE {mark}")
+        ]
         if draft.deletable or "changelog-producer" not in draft.definition.options:  # a changelog needs each row
             texts += [f"DELETE FROM {mark} t WHERE {where}"]
         self._add("drop", draft, text=rng.choice(texts), where=where)
