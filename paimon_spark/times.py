@@ -14,11 +14,14 @@ from pyspark.sql import SparkSession
 from paimon_core.engine import epoch_millis
 from paimon_core.errors import InvalidInputError
 from paimon_core.options.scan import INCREMENTAL_BETWEEN_TIMESTAMP, SCAN_TIMESTAMP
+from paimon_core.types.calendar import date_text
 from paimon_spark.option_names import canonical, pop
 
 _TIMES = (SCAN_TIMESTAMP.key, INCREMENTAL_BETWEEN_TIMESTAMP.key)
 """Options whose values are one time, or two times separated by a comma."""
 _ZONE = "timeZone"
+_DAY = 86_400_000_000
+"""A day in microseconds."""
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?")
 
 
@@ -46,10 +49,10 @@ def instant(text: str, spark: SparkSession) -> int | None:
 def in_utc(text: str, spark: SparkSession) -> str:
     """Return a date and time in the session's time zone as a time in UTC, with its zone; any other text as it is."""
     micros = spark.sql("SELECT unix_micros(try_cast(:value AS TIMESTAMP_LTZ))", {"value": text}).collect()[0][0]
-    try:
-        return text if micros is None else f"{datetime(1970, 1, 1) + timedelta(microseconds=micros)}Z"
-    except OverflowError:  # Python's years end at 9999
+    if micros is None:
         return text
+    days, rest = divmod(micros, _DAY)
+    return f"{date_text(days)} {(datetime(1970, 1, 1) + timedelta(microseconds=rest)).time()}Z"
 
 
 def date_text_sql(date: str) -> str:

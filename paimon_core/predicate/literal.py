@@ -16,6 +16,7 @@ import numpy as np
 
 from paimon_core.errors import InvalidInputError
 from paimon_core.types.arrow import timestamp_unit
+from paimon_core.types.calendar import days_of
 from paimon_core.types.datatype import BINARY_ROOTS, TEXT_ROOTS, AtomicType
 
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64, "DATE": 32, "TIMESTAMP": 64, "TIMESTAMP_LTZ": 64}
@@ -23,7 +24,7 @@ _DAY = 86_400_000_000_000  # nanoseconds
 _NANOS = {"ms": 1_000_000, "us": 1_000, "ns": 1}
 _EPOCH = dt.datetime(1970, 1, 1)
 _TIME_TEXT = re.compile(
-    r"(?:(?P<date>\d{4}-\d\d-\d\d)(?:[ T](?=\d)|$))?"
+    r"(?:(?P<year>\d{4}|[+-]\d{4,9})-(?P<month>\d\d)-(?P<day>\d\d)(?:[ T](?=\d)|$))?"
     r"(?:(?P<time>\d\d:\d\d(?::\d\d)?)(?:\.(?P<fraction>\d{1,9}))?\s*(?P<zone>Z|[+-]\d\d:\d\d)?)?"
 )
 
@@ -176,22 +177,22 @@ def _of_day(time: dt.time) -> int:
 
 
 def _parse_time(text: str) -> tuple[int, bool, dt.timedelta | None]:
-    """Parse ``2026-01-31 10:20:30.123456789+01:00`` or a part of it.
+    """Parse ``2026-01-31 10:20:30.123456789+01:00`` or a part of it; other years than 0 to 9999 have a sign.
 
     Returns nanoseconds in UTC, True if the text has a date, and its zone (`None`: no zone). Raises ValueError.
     """
     parts = _TIME_TEXT.fullmatch(text.strip())
     if parts is None or not text.strip():
         raise ValueError("write it as 2026-01-31, 2026-01-31 10:20:30.5 or 10:20:30.5")
-    date, time, fraction, zone = parts["date"], parts["time"], parts["fraction"], parts["zone"]
+    year, time, fraction, zone = parts["year"], parts["time"], parts["fraction"], parts["zone"]
     nanos = int((fraction or "").ljust(9, "0"))
-    if date:
-        nanos += (dt.date.fromisoformat(date) - _EPOCH.date()).days * _DAY
+    if year:
+        nanos += days_of(int(year), int(parts["month"]), int(parts["day"])) * _DAY
     if time:
         nanos += _of_day(dt.time.fromisoformat(time))
     if zone is None:
-        return nanos, bool(date), None
+        return nanos, bool(year), None
     offset = dt.timedelta()
     if zone != "Z":
         offset = dt.timedelta(hours=int(zone[1:3]), minutes=int(zone[4:])) * (-1 if zone[0] == "-" else 1)
-    return nanos - offset // dt.timedelta(microseconds=1) * 1_000, bool(date), offset
+    return nanos - offset // dt.timedelta(microseconds=1) * 1_000, bool(year), offset

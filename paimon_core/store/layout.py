@@ -6,7 +6,6 @@ exactly, so that a table written by several engines has one directory per partit
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -18,6 +17,7 @@ from paimon_core.options.bucket import PARTITION_DEFAULT_NAME, PARTITION_LEGACY_
 from paimon_core.options.file import DATA_FILE_PATH_DIRECTORY
 from paimon_core.options.option import Options
 from paimon_core.types.arrow import to_arrow
+from paimon_core.types.calendar import date_text
 from paimon_core.types.datatype import AtomicType, DataField
 
 POSTPONE_BUCKET = -2
@@ -25,8 +25,6 @@ MAIN_BRANCH = "main"
 _ESCAPED = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{}\[\]^]")
 _BUCKET = re.compile(r"bucket-(\d+|postpone)")
 _NOT_BLANK = "\x85\xa0\u2007\u202f"  # Python strips these characters, but Paimon does not count them as white space
-_FIRST_DAY = (date.min - date(1970, 1, 1)).days
-_CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097  # the calendar repeats after each cycle, also beyond the dates of Python
 _UNITS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
@@ -68,7 +66,7 @@ def partition_text(value: Any, field: DataField, *, legacy: bool) -> str:
         case "BOOLEAN":
             return "true" if value else "false"
         case "DATE":
-            return str(value) if legacy else _date_text(value)
+            return str(value) if legacy else date_text(value)
         case "TIME":
             return str(value) if legacy else _time_text(value, field.type.precision or 0)
         case "TIMESTAMP" | "TIMESTAMP_LTZ":
@@ -152,18 +150,6 @@ def _seconds_and_nanos(value: int, field: DataField) -> tuple[int, int]:
     return seconds, rest * (10**9 // per_second)
 
 
-def _date_text(days: int) -> str:
-    cycles, rest = divmod(days - _FIRST_DAY, _CYCLE_DAYS)
-    day = date.min + timedelta(days=rest)
-    return f"{_year(day.year + _CYCLE_YEARS * cycles)}-{day.month:02d}-{day.day:02d}"
-
-
-def _year(year: int) -> str:
-    if year > 9999:
-        return f"+{year}"
-    return f"-{-year:04d}" if year < 0 else f"{year:04d}"
-
-
 def _clock(seconds: int) -> tuple[str, str, str]:
     return f"{seconds // 3600:02d}", f"{seconds // 60 % 60:02d}", f"{seconds % 60:02d}"
 
@@ -177,7 +163,7 @@ def _time_text(millis: int, precision: int) -> str:
 def _legacy_timestamp(seconds: int, nanos: int) -> str:
     days, second_of_day = divmod(seconds, 86_400)
     hour, minute, second = _clock(second_of_day)
-    text = f"{_date_text(days)}T{hour}:{minute}"
+    text = f"{date_text(days)}T{hour}:{minute}"
     if second_of_day % 60 == 0 and nanos == 0:
         return text
     if nanos == 0:
@@ -189,7 +175,7 @@ def _legacy_timestamp(seconds: int, nanos: int) -> str:
 
 def _timestamp_text(seconds: int, nanos: int, precision: int) -> str:
     days, second_of_day = divmod(seconds, 86_400)
-    text = f"{_date_text(days)} {':'.join(_clock(second_of_day))}"
+    text = f"{date_text(days)} {':'.join(_clock(second_of_day))}"
     digits = f"{nanos:09d}"
     digits = digits[:precision] + digits[precision:].rstrip("0")
     return f"{text}.{digits}" if digits else text

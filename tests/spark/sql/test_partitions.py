@@ -367,6 +367,27 @@ def test_partitions_of_years_that_python_does_not_have_are_dropped_unread(sql, k
 
 
 @pytest.mark.more
+@pytest.mark.parametrize("kind", FAR_VALUES)
+def test_partitions_of_years_that_python_does_not_have_are_dropped_by_one_column(sql, kind):
+    old, far = FAR_VALUES[kind]
+    sql(f"CREATE TABLE t (id INT, p {kind}, q INT) PARTITIONED BY (p, q)")
+    sql.spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        sql(f"INSERT INTO t VALUES (1, {old}, 1), (2, {far}, 1), (3, {far}, 2), (4, {far}, 3)")
+        sql(f"ALTER TABLE t DROP PARTITION (p = {old})")
+        assert sql("SELECT id FROM t ORDER BY id") == [(2,), (3,), (4,)]
+        sql(f"ALTER TABLE t DROP PARTITION (p = {far}, q = 2)")
+        sql(f"INSERT INTO t VALUES (5, {old}, 1)")
+        text = old.removeprefix(kind)
+        sql(f"ALTER TABLE t DROP PARTITION (p = {text}), PARTITION (p = {far}, q = 3)")
+        assert sql("SELECT id FROM t ORDER BY id") == [(2,)]
+        sql(f"TRUNCATE TABLE t PARTITION (p = {far})")
+        assert sql("SELECT count(*) FROM t") == [(0,)]
+    finally:
+        sql.spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+@pytest.mark.more
 def test_a_comparison_with_a_far_day_skips_files(sql):
     sql("CREATE TABLE t (id INT, a TIMESTAMP_NTZ, b TIMESTAMP_NTZ)")
     values = {1: "-0044-03-15 12:00:00", 2: "2020-01-01 00:00:00", 3: "+12020-03-15 12:00:00"}
