@@ -44,8 +44,12 @@ class DropPartitionsStatement:
         """A line for EXPLAIN."""
         return f"Paimon ALTER TABLE {'.'.join(self.table)} DROP PARTITION"
 
-    def is_partial(self, jvm: Jvm, spark: SparkSession) -> bool:
-        """Return True if some partition leaves out a column; Spark runs, or refuses, all other statements."""
+    def is_ours(self, jvm: Jvm, spark: SparkSession) -> bool:
+        """Return True if Spark would refuse the statement, or drop another day than a literal names.
+
+        Spark refuses a partition that leaves out a column. It turns literals into text, under ``LEGACY`` with other
+        days: see `date_text_sql`. It runs, or refuses, all other statements.
+        """
         try:
             table, _ = open_any_kind(jvm, spark, self.table, _COMMAND)
         except (Py4JJavaError, UnsupportedError):
@@ -54,7 +58,13 @@ class DropPartitionsStatement:
             return False
         keys = {key.lower() for key in table.schema.partition_keys}
         names = [{name.lower() for name in spec} for spec in self.specs]
-        return all(spec_names <= keys for spec_names in names) and any(spec_names < keys for spec_names in names)
+        if not all(spec_names <= keys for spec_names in names):
+            return False
+        dates = any(
+            isinstance(text, _Literal) and text.startswith("DATE") for spec in self.specs for text in spec.values()
+        )
+        legacy = dates and str(spark.conf.get("spark.sql.legacy.timeParserPolicy", "")).upper() == "LEGACY"
+        return legacy or any(spec_names < keys for spec_names in names)
 
     def run(self, jvm: Jvm, spark: SparkSession) -> Sequence[Sequence[Any]]:
         """Remove the partitions, in one commit for a table of Paimon; return no row.

@@ -77,7 +77,7 @@ class StatementsHandler(StatementsEndpoint):
         except SyntaxMismatch as error:
             raise syntax_error(self.jvm, text, error.line, error.column, error.near) from None
         ours = [statement for statement in parsed if statement is not None and _is_ours(self.jvm, spark, statement)]
-        if ours and isinstance(ours[0], DropPartitionsStatement) and not ours[0].is_partial(self.jvm, spark):
+        if ours and isinstance(ours[0], DropPartitionsStatement) and not ours[0].is_ours(self.jvm, spark):
             return None
         if ours and isinstance(ours[0], ShowCreateStatement) and names_view(self.jvm, spark, ours[0].table):
             return None  # Spark's own statement, for a view

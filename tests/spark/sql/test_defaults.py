@@ -82,3 +82,7 @@ def test_partitions_of_dates_do_not_depend_on_the_format_of_dates(sql, legacy_da
     sql("ALTER TABLE t DROP PARTITION (d = DATE'1582-10-10')")
     sql("ALTER TABLE t DROP IF EXISTS PARTITION (d = DATE'-0044-01-03')")
     assert sorted(sql("SELECT id FROM t")) == [(2,), (3,)]
+    sql("ALTER TABLE t DROP IF EXISTS PARTITION (d = DATE'1582-10-10', q = 1)")
+    assert sorted(sql("SELECT id FROM t")) == [(2,), (3,)]
+    sql("ALTER TABLE t DROP PARTITION (d = DATE'1582-10-15', q = 1)")
+    assert sql("SELECT id FROM t") == [(3,)]
