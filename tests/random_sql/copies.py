@@ -9,10 +9,12 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from paimon_core import Table
-from paimon_core.snapshot.snapshot import CommitKind
+from paimon_core.snapshot.snapshot import CommitKind, Operation
 
 SHARE = 0.15
 """The share of tables with copies."""
+
+_UPDATES = (Operation.UPDATE, Operation.MERGE)
 
 
 @dataclass
@@ -102,10 +104,12 @@ class Copies:
 
 def _sees_all(table: Table, copy: Copy, columns: list[tuple[str, str]], rows: Counter[str]) -> bool:
     """Return True if a stream sees all changes since the last query of a copy."""
-    snapshots = {one.id: one.commit_kind for one in table.snapshots()}
-    kinds = {kind for number, kind in snapshots.items() if number > copy.snapshot}
+    snapshots = table.snapshots()
+    later = [one for one in snapshots if one.id > copy.snapshot]
     if (copy.columns, copy.producer) != (columns, table.store.traits.changelog_producer):
         return False
-    if copy.snapshot not in snapshots or CommitKind.OVERWRITE in kinds:
+    if all(one.id != copy.snapshot for one in snapshots) or CommitKind.OVERWRITE in {one.commit_kind for one in later}:
         return False
+    if table.store.traits.data_evolution and any(one.operation in _UPDATES for one in later):
+        return False  # refused, also if no value changed
     return bool(table.schema.primary_keys) or copy.rows <= rows
