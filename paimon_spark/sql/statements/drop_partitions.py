@@ -63,7 +63,7 @@ class DropPartitionsStatement:
         dates = any(
             isinstance(text, _Literal) and text.startswith("DATE") for spec in self.specs for text in spec.values()
         )
-        legacy = dates and str(spark.conf.get("spark.sql.legacy.timeParserPolicy", "")).upper() == "LEGACY"
+        legacy = dates and str(spark.conf.get("spark.sql.legacy.timeParserPolicy")).upper() == "LEGACY"
         return legacy or any(spec_names < keys for spec_names in names)
 
     def run(self, jvm: Jvm, spark: SparkSession) -> Sequence[Sequence[Any]]:

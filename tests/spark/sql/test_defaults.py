@@ -47,7 +47,7 @@ def rows(sql):
 
 @pytest.fixture
 def legacy_dates(spark):
-    spark.conf.set("spark.sql.legacy.timeParserPolicy", "LEGACY")
+    spark.conf.set("spark.sql.legacy.timeParserPolicy", "legacy")
     yield
     spark.conf.unset("spark.sql.legacy.timeParserPolicy")
 

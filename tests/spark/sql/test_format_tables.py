@@ -178,6 +178,9 @@ def test_partitions_in_the_catalog(run, server):
         "ALTER TABLE files.db.t DROP PARTITION (dt = DATE'2025-01-03', p = 'm'), PARTITION (dt=DATE'2025-01-03', p='n')"
     )
     assert run("SHOW PARTITIONS files.db.t PARTITION (dt = DATE'2025-01-03')") == []
+    with pytest.raises(Exception, match="properties and locations of partitions"):
+        run("ALTER TABLE files.db.t ADD PARTITION (dt = DATE'2025-01-03', p = 'm') LOCATION '/tmp/elsewhere'")
+    assert run("SHOW PARTITIONS files.db.t PARTITION (dt = DATE'2025-01-03')") == []
     with pytest.raises(Exception, match="PARTITIONS_NOT_FOUND"):
         run("ALTER TABLE files.db.t DROP PARTITION (dt = DATE'2030-01-01')")
     run("ALTER TABLE files.db.t UNSET TBLPROPERTIES ('metastore.partitioned-table')")

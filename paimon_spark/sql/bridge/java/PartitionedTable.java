@@ -41,6 +41,11 @@ public class PartitionedTable extends PaimonTable implements SupportsAtomicParti
   }
 
   public void createPartitions(InternalRow[] partitions, Map[] properties) {
+    for (int i = 0; i < partitions.length; i++) {
+      if (!properties[i].isEmpty()) {
+        replacePartitionMetadata(partitions[i], properties[i]);
+      }
+    }
     Bridge.call(handler, "create_partitions", new Object[] {texts(partitions)});
   }
 
