@@ -42,3 +42,11 @@ def test_same_rows_as_arrows_filter(kind, nulls):
 def test_rows_of_no_column_are_counted():
     batch = pa.record_batch([pa.array([1, 2, 3])], ["c"]).select([])
     assert filter_rows(batch, bits(np.array([True, False, True]))).num_rows == 2
+
+
+@pytest.mark.parametrize(
+    "kind", [*COLUMNS, pa.map_(pa.string(), pa.int32()), pa.list_(pa.map_(pa.string(), pa.int8()))]
+)
+def test_no_row_of_a_column_without_chunks(kind):
+    rows = pa.table({"c": pa.chunked_array([], kind)})
+    assert filter_rows(rows, pa.array([], pa.bool_())).equals(rows)
