@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from paimon_core.engine import epoch_millis
 from paimon_core.errors import InvalidInputError
 from paimon_core.options.scan import INCREMENTAL_BETWEEN_TIMESTAMP, SCAN_TIMESTAMP
-from paimon_core.types.calendar import date_text
+from paimon_core.types.calendar import iso_date
 from paimon_spark.option_names import canonical, pop
 
 _TIMES = (SCAN_TIMESTAMP.key, INCREMENTAL_BETWEEN_TIMESTAMP.key)
@@ -52,7 +52,7 @@ def in_utc(text: str, spark: SparkSession) -> str:
     if micros is None:
         return text
     days, rest = divmod(micros, _DAY)
-    return f"{date_text(days)} {(datetime(1970, 1, 1) + timedelta(microseconds=rest)).time()}Z"
+    return f"{iso_date(days)} {(datetime(1970, 1, 1) + timedelta(microseconds=rest)).time()}Z"
 
 
 def date_text_sql(date: str) -> str:

@@ -17,7 +17,7 @@ from paimon_core.options.bucket import PARTITION_DEFAULT_NAME, PARTITION_LEGACY_
 from paimon_core.options.file import DATA_FILE_PATH_DIRECTORY
 from paimon_core.options.option import Options
 from paimon_core.types.arrow import to_arrow
-from paimon_core.types.calendar import date_text
+from paimon_core.types.calendar import iso_date
 from paimon_core.types.datatype import AtomicType, DataField
 
 POSTPONE_BUCKET = -2
@@ -66,7 +66,7 @@ def partition_text(value: Any, field: DataField, *, legacy: bool) -> str:
         case "BOOLEAN":
             return "true" if value else "false"
         case "DATE":
-            return str(value) if legacy else date_text(value)
+            return str(value) if legacy else iso_date(value)
         case "TIME":
             return str(value) if legacy else _time_text(value, field.type.precision or 0)
         case "TIMESTAMP" | "TIMESTAMP_LTZ":
@@ -163,7 +163,7 @@ def _time_text(millis: int, precision: int) -> str:
 def _legacy_timestamp(seconds: int, nanos: int) -> str:
     days, second_of_day = divmod(seconds, 86_400)
     hour, minute, second = _clock(second_of_day)
-    text = f"{date_text(days)}T{hour}:{minute}"
+    text = f"{iso_date(days)}T{hour}:{minute}"
     if second_of_day % 60 == 0 and nanos == 0:
         return text
     if nanos == 0:
@@ -175,7 +175,7 @@ def _legacy_timestamp(seconds: int, nanos: int) -> str:
 
 def _timestamp_text(seconds: int, nanos: int, precision: int) -> str:
     days, second_of_day = divmod(seconds, 86_400)
-    text = f"{date_text(days)} {':'.join(_clock(second_of_day))}"
+    text = f"{iso_date(days)} {':'.join(_clock(second_of_day))}"
     digits = f"{nanos:09d}"
     digits = digits[:precision] + digits[precision:].rstrip("0")
     return f"{text}.{digits}" if digits else text

@@ -13,7 +13,7 @@ def days_of(year: int, month: int, day: int) -> int:
     return date(rest + 1, month, day).toordinal() - _EPOCH + cycles * _CYCLE_DAYS
 
 
-def date_text(days: int) -> str:
+def iso_date(days: int) -> str:
     """Return a day, in days since 1970-01-01, as ISO text; years before 0 and after 9999 have a sign."""
     cycles, rest = divmod(days - _FIRST_DAY, _CYCLE_DAYS)
     day = date.min + timedelta(days=rest)

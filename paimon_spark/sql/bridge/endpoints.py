@@ -125,7 +125,7 @@ class PartitionsEndpoint(Protocol):
         """Return the partitions that have these values in these columns, as arrays of texts."""
 
     def create_partitions(self, partitions: Any) -> None:
-        """Add partitions without rows. Raises UnsupportedError if the table has no such partitions."""
+        """Add partitions without rows. Raises UnsupportedError if partitions of the table need rows."""
 
     def drop_partitions(self, partitions: Any) -> bool:
         """Remove the rows of partitions in one commit; return False if none of the partitions has rows."""
